@@ -1,0 +1,54 @@
+# Each target does its own set-up: a virtual environment in .venv, and what it needs installed there.
+PYTHON ?= python3
+# The tests of tracing need torch, a large download; `make test TORCH=no` skips them, and says so.
+TORCH ?= yes
+
+BIN := .venv/bin
+PYTEST_EXTRAS := tuner,dev$(if $(filter yes,$(TORCH)),$(comma)torch)
+comma := ,
+
+.PHONY: demo test check bench generated clean
+
+demo: .venv/.demo
+	@mkdir -p .demo
+	@cp generated/matmul/impl.py .demo/impl.py
+	$(BIN)/tuner fit tests/data/h200_matmul.json --source .demo/impl.py -o .demo/manifest.json
+	$(BIN)/codegen emit .demo/manifest.json
+	$(BIN)/codegen check .demo
+	$(BIN)/codegen show .demo/impl_dispatch.py --shape 128,4096,4096
+	@echo 'Imported with nothing but Python itself (python -S -I):'
+	@cd .demo && ../$(BIN)/python -S -I ../tests/demo.py
+
+test: .venv/.test
+	$(BIN)/python -m pytest -q -n auto
+
+check: .venv/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/codegen check
+
+bench: .venv/.test
+	$(BIN)/python tests/bench/dispatch_speed.py
+
+# What generated/ holds: the three recorded kernels, fitted and emitted again.
+generated: .venv/.demo
+	for kernel in matmul softmax conv2d; do \
+	  $(BIN)/tuner fit tests/data/h200_$$kernel.json --source generated/$$kernel/impl.py && \
+	  $(BIN)/codegen emit generated/$$kernel/manifest.json || exit $$?; \
+	done
+
+clean:
+	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --upgrade pip
+
+.venv/.demo: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[tuner]'
+	@touch $@
+
+.venv/.test: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[$(PYTEST_EXTRAS)]'
+	@touch $@ .venv/.demo
