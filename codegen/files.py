@@ -1,0 +1,89 @@
+"""Files: written whole or not at all, and never over what is not ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from codegen.errors import OutputError
+
+__all__ = ["absolute", "read_text", "write_text"]
+
+
+def absolute(path: Path) -> Path:
+    """Return `path` from the root, without `..`; symbolic links stay as they are written."""
+    return Path(os.path.normpath(Path.cwd() / path))
+
+
+def read_text(path: Path) -> str | None:
+    """Return the text of `path`, None if there is no such file.
+
+    Line ends are kept as they are: a module with CRLF is not what we wrote.
+
+    Raises:
+        OutputError: it is a directory, may not be read, or is not UTF-8.
+    """
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        fact = f"cannot be read: {_reason(error)}"
+        raise OutputError(fact, where=str(path), remedy="name a readable file") from None
+    except UnicodeDecodeError:
+        raise OutputError(
+            "is not a text file", where=str(path), remedy="name another output with -o"
+        ) from None
+
+
+def write_text(path: Path, text: str) -> bool:
+    """Make `text` the content of `path`; say whether that changed anything.
+
+    The text goes to a new file beside `path` that takes its place when it is on the disk: after a
+    kill or on a full disk the old content is still there, whole. A symbolic link is followed, the
+    file's permissions are kept.
+
+    Raises:
+        OutputError: the directory is missing or full, or may not be written to.
+    """
+    path = Path(os.path.realpath(path))
+    try:
+        if path.is_file() and path.read_bytes() == text.encode():
+            return False
+        _replace(path, text)
+    except OSError as error:
+        raise OutputError(
+            f"cannot be written: {_reason(error)}",
+            where=str(path),
+            remedy="nothing was changed; mend that, or name another place with -o",
+        ) from None
+    return True
+
+
+def _replace(path: Path, text: str) -> None:
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(mode)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
