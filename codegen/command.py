@@ -1,0 +1,73 @@
+"""How a command of ours ends: errors become words and an exit status here, and nowhere else.
+
+0   good
+1   a check failed
+2   bad input or usage
+70  a fault of our own, with a request to report it
+130 interrupted
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+import click
+
+from codegen.errors import CodegenError
+
+__all__ = ["Command", "exit_status"]
+
+_INTERNAL = 70
+_INTERRUPTED = 130
+
+
+class Command(click.Command):
+    """A subcommand; its function's result is the exit status, None being 0."""
+
+    class Group(click.Group):
+        """A group that shows its commands in the order in which they are used."""
+
+        def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's)
+            """Return the names in the order of definition."""
+            return list(self.commands)
+
+
+def exit_status(cli: click.Group, name: str) -> int:
+    """Run `cli` on the command line's arguments and return its exit status."""
+    try:
+        return _run(cli, name)
+    except BrokenPipeError:
+        # The reader has gone, as in `codegen schema | head`; there is no one to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except RecursionError:
+        click.echo(f"{name}: the input is nested too deeply; make it shallower", err=True)
+        return 2
+    except Exception:  # noqa: BLE001 (the last line of defence)
+        click.echo(traceback.format_exc(), err=True)
+        click.echo(
+            f"{name}: internal error: this is a fault of {name}, not of your input; please report "
+            "it with the lines above and the manifest",
+            err=True,
+        )
+        return _INTERNAL
+
+
+def _run(cli: click.Group, name: str) -> int:
+    try:
+        status = cli.main(prog_name=name, standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo(f"{name}: interrupted", err=True)
+        return _INTERRUPTED
+    except CodegenError as error:
+        click.echo(f"{name}: {error}", err=True)
+        return 2
+    return status if isinstance(status, int) else 0
