@@ -26,6 +26,7 @@ check: .venv/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	for module in generated/*/impl_dispatch.py; do $(BIN)/mypy $$module || exit $$?; done
 	$(BIN)/codegen check
 
 bench: .venv/.test

@@ -7,6 +7,7 @@ changed since it was emitted; a *stale* one belongs to a source that has changed
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,7 +112,7 @@ def check_module(module: Path) -> Verdict:
 def _faults(module: Path) -> Iterator[str]:
     text = read_text(module)
     if text is None:
-        yield "was never emitted; run: codegen emit " + _manifest_for_missing(module)
+        yield f"was never emitted; run: codegen emit {_manifest_for_missing(module)}"
         return
     named = manifest_named(text)
     if named is None:
@@ -148,12 +149,13 @@ def stale_source(manifest: Manifest, manifest_path: Path) -> str | None:
 
 def _manifest_for_missing(module: Path) -> str:
     beside = module.with_name(_MANIFEST_NAME)
-    return str(beside) if beside.exists() else "MANIFEST"
+    return shlex.quote(str(beside)) if beside.exists() else "MANIFEST"
 
 
 def _emit_command(manifest: Manifest, manifest_path: Path, module: Path) -> str:
     default = absolute(default_output(manifest, manifest_path)) == absolute(module)
-    return f"codegen emit {manifest_path}" + ("" if default else f" -o {module}")
+    words = ["codegen", "emit", str(manifest_path), *(() if default else ("-o", str(module)))]
+    return shlex.join(words)
 
 
 def policy_behind(path: Path) -> Policy:

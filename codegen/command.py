@@ -70,4 +70,10 @@ def _run(cli: click.Group, name: str) -> int:
     except CodegenError as error:
         click.echo(f"{name}: {error}", err=True)
         return 2
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        click.echo(f"{name}: {place}{(error.strerror or str(error)).lower()}", err=True)
+        return 2
     return status if isinstance(status, int) else 0

@@ -5,7 +5,9 @@ It is also read back: `codegen check` and `codegen show` find a module's manifes
 
 from __future__ import annotations
 
+import ast
 import re
+import shlex
 import textwrap
 from collections.abc import Iterator
 
@@ -45,7 +47,17 @@ def is_ours(text: str) -> bool:
 def manifest_named(text: str) -> str | None:
     """Return the path of the manifest that the header of `text` names, relative to the module."""
     found = _MANIFEST.search(text) if is_ours(text) else None
-    return found[1] if found else None
+    if not found:
+        return None
+    try:
+        return str(ast.literal_eval(found[1])) if found[1][0] in "\"'" else found[1]
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _file_text(path: str) -> str:
+    """Return `path` as it is, or as a literal where a comment could not hold it unchanged."""
+    return path if comment(path) == path.strip() and path[0] not in "\"'" else literal(path)
 
 
 def _rows(
@@ -56,7 +68,7 @@ def _rows(
     yield "source", kernel.source.file if kernel.source else "not recorded"
     if kernel.source:
         yield "", f"sha256 {kernel.source.sha256}"
-    yield "manifest", manifest_file
+    yield "manifest", _file_text(manifest_file)
     yield "", f"sha256 {digest(manifest)}"
     yield "target", target.device + (f", {target.arch}" if target.arch else "")
     if target.toolchain:
@@ -66,7 +78,8 @@ def _rows(
         yield "regret", _regret_text(manifest)
     yield "envelope", envelope_text(policy.axes)
     yield "outside", _OUTSIDE[policy.outside]
-    yield "regenerate", f"codegen emit {manifest_file}" + (f" -o {output}" if output else "")
+    words = ["codegen", "emit", manifest_file, *(("-o", output) if output else ())]
+    yield "regenerate", shlex.join(words)
 
 
 _OUTSIDE = {

@@ -19,7 +19,13 @@ from codegen.errors import InternalError
 __all__ = ["comment", "config_names", "free_name", "literal"]
 
 _NAME_LENGTH = 60
+_DIGITS = 6
 _SHORT = {"num_warps": "W", "num_stages": "S", "num_ctas": "C", "maxnreg": "R"}
+# ASCII, Latin, Greek, Cyrillic, kana, CJK ideographs, Hangul; without the soft hyphen.
+_READABLE = re.compile(
+    "[ -~\u00a1-\u00ac\u00ae-\u024f\u0370-\u03ff\u0400-\u04ff"
+    "\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]"
+)
 _NAMELESS = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -47,8 +53,12 @@ def _quoted(text: str) -> str:
 
 
 def comment(text: str) -> str:
-    """Return `text` for use behind a `#`: printable ASCII on one line, the rest escaped."""
-    return "".join(c if " " <= c <= "~" else ascii(c)[1:-1] for c in text)
+    """Return `text` for use behind a `#`: letters of the common scripts stay, the rest is escaped.
+
+    Nothing that ends a line or turns the reading direction can stay. The list is our own, since
+    what Python calls printable grows with each of its versions.
+    """
+    return "".join(c if _READABLE.match(c) else ascii(c)[1:-1] for c in text)
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:
@@ -78,14 +88,16 @@ def config_names(configs: Sequence[Config], taken: Collection[str]) -> tuple[str
         for name in plain
     ]
     for i, config in enumerate(configs):
-        names[i] = names[i] or _numbered(plain[i][:_NAME_LENGTH], config, {*taken, *names})
+        names[i] = names[i] or _numbered(
+            plain[i][: _NAME_LENGTH - _DIGITS - 1], config, {*taken, *names}
+        )
     return tuple(names)
 
 
 def _numbered(name: str, config: Config, taken: Collection[str]) -> str:
     """Return `name` with as many digits of the config's hash, six at least, as make it new."""
     digits = sha256(config.id.encode()).hexdigest().upper()
-    return next(n for i in range(6, 65) if (n := f"{name}_{digits[:i]}") not in taken)
+    return next(n for i in range(_DIGITS, 65) if (n := f"{name}_{digits[:i]}") not in taken)
 
 
 def _spelled(config: Config) -> str:
@@ -104,8 +116,8 @@ def _short(name: str, names: Sequence[str]) -> str:
 
 
 def _part(name: str, value: Value) -> str:
-    word = _NAMELESS.sub("_", str(value).replace("-", "NEG").replace(".", "P")).strip("_")
-    name = name.strip("_")
-    glue = "" if isinstance(value, int | float) and not isinstance(value, bool) else "_"
-    glue = "_" if name[-1:].isdigit() else glue
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    word = str(value).replace("-", "NEG").replace(".", "P") if number else str(value)
+    name, word = name.strip("_"), _NAMELESS.sub("_", word).strip("_")
+    glue = "" if number and not name[-1:].isdigit() else "_"
     return f"{name}{glue}{word}".upper()

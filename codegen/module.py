@@ -22,7 +22,7 @@ _NODES = frozenset(
 )
 _BUILTINS = frozenset(
     """
-    AttributeError KeyError ValueError bool dict frozenset hash isinstance list object property str
+    AttributeError KeyError ValueError bool dict hash isinstance list object property repr str
     int tuple
     """.split()  # noqa: SIM905
 )

@@ -19,6 +19,8 @@ from codegen.policy import Policy
 
 __all__ = ["render"]
 
+_PIECE = 70
+
 
 def render(
     manifest: Manifest, policy: Policy, program: Program, *, manifest_file: str, output: str | None
@@ -49,7 +51,7 @@ def render(
             unpack=_unpacked(program.locals),
             body=program.body,
             raises=program.raises,
-            envelope=literal(envelope_text(policy.axes)),
+            envelope=[literal(line) for line in _lines(envelope_text(policy.axes))],
         )
     )
 
@@ -73,6 +75,11 @@ def _templates() -> Path:
         if (directory / "dispatch.py.j2").is_file():
             return directory
     raise InternalError("the templates are not installed beside codegen")
+
+
+def _lines(text: str) -> list[str]:
+    """Cut `text` into pieces that fit on a line each, and together are `text`."""
+    return [text[i : i + _PIECE] for i in range(0, len(text), _PIECE)]
 
 
 def _tuple(items: Iterable[str]) -> str:

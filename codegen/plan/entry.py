@@ -34,9 +34,8 @@ def _beyond(axis: Axis, name: str) -> str:
     """Return the test for outside."""
     if isinstance(axis, CategoryAxis):
         among = is_among(name, axis.values)
-        if " in (" in among:
-            return among.replace(" in (", " not in (", 1)
-        return " and ".join(f"{name} != {literal(value)}" for value in axis.values)
+        operator, negated = (" == ", " != ") if len(axis.values) == 1 else (" in ", " not in ")
+        return among.replace(operator, negated, 1)
     if axis.low is None:
         return f"{name} > {literal(axis.high)}"
     if axis.high is None:

@@ -16,6 +16,7 @@ __all__ = ["Block", "Branch", "Clamp", "Note", "Raise", "Return", "Writer", "bra
 
 # So many values are compared one after the other before a search by halves takes over.
 _CHAIN = 4
+_LONG_CHAIN = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,20 @@ def branch(condition: str, yes: Block, no: Block) -> Block:
     return (Branch(arms),)
 
 
+def chain(arms: Sequence[tuple[str, Block]], last: Block) -> Block:
+    """Return arms whose conditions exclude each other, and what holds when none does.
+
+    CPython's compiler recurses once for each `elif`, so that a long chain is written as one `if`
+    after the other.
+    """
+    if len(arms) > _LONG_CHAIN:
+        return (*(Branch((arm,)) for arm in arms), *last)
+    block = last
+    for condition, inner in reversed(arms):
+        block = branch(condition, inner, block)
+    return block
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
     """Writes nodes down: `configs` and `axes` say how each is called in the code."""
@@ -121,10 +136,8 @@ class Writer:
     def _cases(self, node: Cases) -> Block:
         name = self.axes[node.axis]
         groups = list(node.groups)
-        block: Block = (self.outside,) if node.otherwise else self.block(groups.pop()[1])
-        for values, part in reversed(groups):
-            block = branch(is_among(name, values), self.block(part), block)
-        return block
+        last: Block = (self.outside,) if node.otherwise else self.block(groups.pop()[1])
+        return chain([(is_among(name, values), self.block(part)) for values, part in groups], last)
 
     def pins(self, entries: Sequence[tuple[Shape, int]], axes: Sequence[Axis]) -> Block:
         """Return statements that return the config of each shape in `entries`, else go on."""
@@ -147,11 +160,16 @@ class Writer:
             middle = len(groups) // 2
             low, high = self._pinned(groups[:middle], axes), self._pinned(groups[middle:], axes)
             return (Branch(((f"{name} <= {groups[middle - 1][0]}", low), *_otherwise(high))),)
-        block: Block = ()
-        for value, entries in reversed(groups):
-            inner = self.pins([(shape[1:], config) for shape, config in entries], axes[1:])
-            block = _joined(f"{name} == {literal(value)}", inner, block)
-        return block
+        return chain(
+            [
+                _joined(
+                    f"{name} == {literal(value)}",
+                    self.pins([(shape[1:], config) for shape, config in entries], axes[1:]),
+                )
+                for value, entries in groups
+            ],
+            (),
+        )
 
 
 def _otherwise(block: Block) -> tuple[tuple[str | None, Block], ...]:
@@ -159,13 +177,13 @@ def _otherwise(block: Block) -> tuple[tuple[str | None, Block], ...]:
     return only.arms if len(block) == 1 and isinstance(only, Branch) else ((None, block),)
 
 
-def _joined(condition: str, inner: Block, rest: Block) -> Block:
-    """Return `if condition` around `inner`, as one `and` where `inner` is a lone `if`."""
+def _joined(condition: str, inner: Block) -> tuple[str, Block]:
+    """Return the arm `if condition` around `inner`, as one `and` where `inner` is a lone `if`."""
     only = inner[0]
     if isinstance(only, Branch) and len(only.arms) == 1 and len(inner) == 1:
         test, block = only.arms[0]
-        return branch(f"{condition} and {grouped(test or '', 'or')}", block, rest)
-    return branch(condition, inner, rest)
+        return f"{condition} and {grouped(test or '', 'or')}", block
+    return condition, inner
 
 
 def grouped(test: str, operator: str) -> str:
@@ -183,7 +201,7 @@ def _order(entry: tuple[Shape, int]) -> tuple[bool, int, str]:
 
 
 def is_among(name: str, values: Sequence[AxisValue]) -> str:
-    """Return the test of `values`; integers one by one, since `in` on a symbol breaks a trace."""
-    if len(values) > 1 and all(isinstance(value, str) for value in values):
-        return f"{name} in ({', '.join(literal(value) for value in values)})"
-    return " or ".join(f"{name} == {literal(value)}" for value in values)
+    """Return the test of `values`: with `in` a trace of integers has one guard, not one a value."""
+    if len(values) == 1:
+        return f"{name} == {literal(values[0])}"
+    return f"{name} in ({', '.join(literal(value) for value in values)})"

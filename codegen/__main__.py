@@ -1,0 +1,5 @@
+"""`python -m codegen` is `codegen`."""
+
+from codegen.cli import main
+
+main()
