@@ -37,9 +37,7 @@ def calling(function: Call) -> Loop:
         for shape in shapes:
             function(shape)
 
-    # Code of its own: CPython specialises a call for what this piece of code was seen to call.
-    code = loop.__code__.replace()
-    return FunctionType(code, globals(), "loop", closure=loop.__closure__)
+    return _own(loop)
 
 
 def with_params(select: Callable[[Any], Any]) -> Loop:
@@ -52,7 +50,14 @@ def with_params(select: Callable[[Any], Any]) -> Loop:
             config.param("BLOCK_N")
             config.param("BLOCK_K")
 
-    return loop
+    return _own(loop)
+
+
+def _own(loop: FunctionType | Loop) -> Loop:
+    """Return `loop` with code of its own: CPython specialises code for what it was seen to call."""
+    assert isinstance(loop, FunctionType)
+    code = loop.__code__.replace()
+    return FunctionType(code, globals(), "loop", closure=loop.__closure__)
 
 
 def empty(shape: Shape) -> None:
