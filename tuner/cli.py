@@ -1,0 +1,117 @@
+"""The command `tuner`: parse, call one function, print."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from codegen._version import __version__
+from codegen.command import Command, exit_status
+
+if TYPE_CHECKING:
+    from codegen.policy import Outside
+
+__all__ = ["main"]
+
+_PATH = click.Path(path_type=Path)
+# codegen's limits and the names of `tuner.fit.KINDS`, which take numpy to import.
+_LEAVES = click.IntRange(1, 10_000)
+_DEPTH = click.IntRange(1, 64)
+_KINDS = click.Choice(["tree", "bucket", "constant"])
+
+
+@click.group(cls=Command.Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tuner", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Find out which config of a kernel is best for which shapes.
+
+    \b
+    tuner fit table.json --source impl.py     write manifest.json beside impl.py
+    codegen emit manifest.json                then compile it
+
+    Exit status: 0 good, 2 bad input or usage, 70 a fault of tuner itself.
+    """  # noqa: D301 (click's mark, not a backslash)
+
+
+@cli.command(cls=Command)
+@click.argument("table", type=_PATH, metavar="TABLE")
+@click.option(
+    "-o",
+    "--output",
+    type=_PATH,
+    help="The manifest's file, or a directory for it.  [default: manifest.json beside the source]",
+)
+@click.option("--source", type=_PATH, help="The kernel's source, to be tied to the manifest.")
+@click.option("--kernel", metavar="NAME", help="The kernel's name.  [default: the table's]")
+@click.option("--selector", type=_KINDS, default="tree", show_default=True)
+@click.option(
+    "--max-leaves",
+    type=_LEAVES,
+    default=64,
+    show_default=True,
+    help="The most leaves of a tree, or cells of a bucket; cross-validation chooses how many.",
+)
+@click.option(
+    "--max-depth",
+    type=_DEPTH,
+    default=7,
+    show_default=True,
+    help="The most splits on the way to a leaf of a tree.",
+)
+@click.option(
+    "--outside",
+    type=click.Choice(["default", "nearest", "raise"]),
+    default="default",
+    show_default=True,
+    help="What a shape outside the range of the table gets.",
+)
+@click.option("--force", is_flag=True, help="Overwrite a file that is not a manifest.")
+def fit(
+    table: Path, output: Path | None, source: Path | None, outside: Outside, **options: Any
+) -> None:
+    """Fit a selector to the latency TABLE and write the manifest.
+
+    What is minimised is the mean of log(latency / best latency of the shape). How good the
+    selector is on shapes that were not tuned is measured by leaving shapes out in turn.
+    """
+    place = _place(output, source)
+    _need_numpy()
+    from tuner.fit_file import Request, fit_file  # noqa: PLC0415 (`--help` need not wait)
+    from tuner.summary import summary  # noqa: PLC0415
+
+    request = Request(table=table, output=place, source=source, outside=outside, **options)
+    fitted = fit_file(request)
+    click.echo(summary(fitted))
+    click.echo(f"{place}: {'written' if fitted.changed else 'unchanged'}")
+    click.echo(f"next: codegen emit {shlex.quote(str(place))}")
+
+
+def _place(output: Path | None, source: Path | None) -> Path:
+    """Return where the manifest goes; raises UsageError when nothing says so."""
+    name = "manifest.json"
+    if output is not None:
+        return output / name if output.is_dir() else output
+    if source is not None:
+        return source.with_name(name)
+    raise click.UsageError("name the manifest with -o, or the kernel with --source")
+
+
+def _need_numpy() -> None:
+    """Raise MissingError if numpy cannot be imported."""
+    from tuner.errors import MissingError  # noqa: PLC0415
+
+    try:
+        import numpy as np  # noqa: F401, PLC0415
+    except ImportError:
+        raise MissingError(
+            "is not installed", where="numpy", remedy="pip install 'tuned-dispatch[tuner]'"
+        ) from None
+
+
+def main() -> None:
+    """Run the command line; exits with a status that says who is at fault."""
+    sys.exit(exit_status(cli, "tuner"))

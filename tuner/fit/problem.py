@@ -1,0 +1,108 @@
+"""The problem: the part of a table that a selector is fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from codegen.config import Config
+from tuner.arrays import FloatArray, IntArray
+from tuner.errors import FitError
+from tuner.fit.regret import log_regret, tie_band
+from tuner.table import LatencyTable
+
+__all__ = ["Problem", "problem_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Problem:
+    """Shapes, and the regret of each config on each of them.
+
+    Attributes:
+        config_ids: of the configs, to speak of them.
+        shapes: int64 (n_shapes, n_axes).
+        regret: float64 (n_shapes, n_configs), NaN where a config was not measured.
+        rank: int64 (n_configs,), 0 for the simplest config: of two that are tied, the one with
+            fewer warps, then fewer stages, then the smaller id, is preferred.
+        band: a difference in regret below which two configs are tied.
+    """
+
+    axis_names: tuple[str, ...]
+    config_ids: tuple[str, ...]
+    shapes: IntArray
+    regret: FloatArray
+    rank: IntArray
+    band: float
+
+    def of_shapes(self, rows: Sequence[int] | IntArray) -> Problem:
+        """Return the same problem for some of the shapes, by index."""
+        return Problem(
+            axis_names=self.axis_names,
+            config_ids=self.config_ids,
+            shapes=self.shapes[rows],
+            regret=self.regret[rows],
+            rank=self.rank,
+            band=self.band,
+        )
+
+    def default(self) -> int:
+        """Return the config that is safe everywhere: measured on each shape, least worst slowdown.
+
+        Ties go to the smaller mean regret, then to the smaller index.
+
+        Raises:
+            FitError: no config was measured on every shape.
+        """
+        covers = (~np.isnan(self.regret)).sum(axis=0)
+        everywhere = np.flatnonzero(covers == len(self.shapes)).tolist()
+        if not everywhere:
+            best = int(covers.argmax())
+            raise FitError(
+                f"no config was measured on all {len(self.shapes)} shapes, so that none can be the "
+                f"default; {self.config_ids[best]} covers most, {covers[best]}",
+                where="latency_us",
+                remedy="measure one that runs everywhere, or leave out the shapes it fails on",
+            )
+        worst, mean = self.regret.max(axis=0).round(9), self.regret.mean(axis=0).round(9)
+        best, *_ = sorted(everywhere, key=lambda config: (worst[config], mean[config], config))
+        return int(best)
+
+
+def problem_of(table: LatencyTable) -> Problem:
+    """Return the problem that `table` poses; its configs are those of `table.kept`, in order.
+
+    A shape on which nothing was measured says nothing, and is left out.
+
+    Raises:
+        FitError: nothing was measured at all.
+    """
+    kept = list(table.kept)
+    if not kept:
+        raise FitError(
+            f"all {len(table.configs)} configs are rejected or without a measurement",
+            where=table.file,
+            remedy="measure one that runs",
+        )
+    latency = table.latency_us[:, kept]
+    rows = np.flatnonzero(~np.isnan(latency).all(axis=1))
+    return Problem(
+        axis_names=table.axis_names,
+        config_ids=tuple(table.configs[i].id for i in kept),
+        shapes=table.shapes[rows],
+        regret=log_regret(latency[rows]),
+        rank=_ranks([table.configs[i] for i in kept]),
+        band=tie_band(latency, table.repeat_latency_us[:, kept]),
+    )
+
+
+def _ranks(configs: Sequence[Config]) -> IntArray:
+    order = sorted(range(len(configs)), key=lambda i: _simplicity(configs[i]))
+    ranks = np.empty(len(configs), dtype=np.int64)
+    ranks[order] = np.arange(len(configs))
+    return ranks
+
+
+def _simplicity(config: Config) -> tuple[int, int, str]:
+    return config.num_warps or 0, config.num_stages or 0, config.id

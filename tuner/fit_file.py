@@ -1,0 +1,103 @@
+"""From a table's file to a manifest's file: what `tuner fit` does."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.errors import ManifestError, OutputError, SourceError
+from codegen.files import read_text, write_text
+from codegen.manifest import Manifest, dump_manifest
+from codegen.policy import Outside
+from codegen.source_hash import source_sha256_of
+from codegen.strict_json import parse_json
+from tuner.fit import Fit, KindName, fit_table
+from tuner.fit.to_manifest import manifest_of
+from tuner.table import LatencyTable, read_table
+
+__all__ = ["MANIFEST_NAME", "Fitted", "Request", "fit_file"]
+
+MANIFEST_NAME = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked of `fit_file`: the files, then how to fit, as in `fit_table`."""
+
+    table: Path
+    output: Path
+    source: Path | None
+    kernel: str | None
+    outside: Outside
+    selector: KindName
+    max_leaves: int
+    max_depth: int
+    force: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """What was fitted, and whether it changed the file."""
+
+    table: LatencyTable
+    fit: Fit
+    manifest: Manifest
+    changed: bool
+
+
+def fit_file(request: Request) -> Fitted:
+    """Fit a selector to the table's file and write the manifest; all is checked before it is.
+
+    Raises:
+        TunerError: the table cannot be read, is not sound, or cannot be fitted to.
+        SourceError: the source cannot be read, or lies outside the manifest's directory.
+        OutputError: the output is not a manifest, or cannot be written.
+        ManifestError: a name does not fit the manifest.
+    """
+    if not request.force:
+        _check_is_manifest(request.output)
+    source = _source(request.source, request.output) if request.source else None
+    table = read_table(request.table)
+    fit = fit_table(
+        table,
+        selector=request.selector,
+        max_leaves=request.max_leaves,
+        max_depth=request.max_depth,
+    )
+    manifest = manifest_of(
+        table, fit, kernel=request.kernel, outside=request.outside, source=source
+    )
+    changed = write_text(request.output, dump_manifest(manifest))
+    return Fitted(table=table, fit=fit, manifest=manifest, changed=changed)
+
+
+def _check_is_manifest(path: Path) -> None:
+    """Raise OutputError if something stands at `path` that no tool of ours wrote."""
+    text = read_text(path)
+    if not text:
+        return
+    try:
+        found = parse_json(text.encode(), name=str(path))
+    except ManifestError:
+        found = None
+    if not isinstance(found, dict) or "schema_version" not in found:
+        raise OutputError(
+            "exists, and is not a manifest",
+            where=str(path),
+            remedy="name another file with -o, or overwrite it with --force",
+        )
+
+
+def _source(source: Path, output: Path) -> tuple[str, str]:
+    """Return the path of `source` from the directory of `output`, and its hash."""
+    # Not resolved: a link stands where its user put it.
+    absolute = Path(os.path.abspath(source))  # noqa: PTH100
+    directory = Path(os.path.abspath(output)).parent  # noqa: PTH100
+    if not absolute.is_relative_to(directory):
+        raise SourceError(
+            f"does not lie beside or below the manifest, which goes to {output}",
+            where=str(source),
+            remedy=f"write the manifest beside it: -o {source.parent / MANIFEST_NAME}",
+        )
+    return absolute.relative_to(directory).as_posix(), source_sha256_of(source)
