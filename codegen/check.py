@@ -7,17 +7,17 @@ changed since it was emitted; a *stale* one belongs to a source that has changed
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.emit import default_output, module_text
 from codegen.errors import CodegenError, ManifestError
-from codegen.files import absolute, read_text
+from codegen.files import absolute, read_bytes
 from codegen.header import is_ours, manifest_named
 from codegen.manifest import Manifest, load_manifest, policy_of
 from codegen.policy import Policy
+from codegen.shell import emit_command
 from codegen.source_hash import source_sha256_of
 
 __all__ = ["Verdict", "check_module", "check_paths", "policy_behind", "stale_source"]
@@ -27,9 +27,12 @@ _MANIFEST_NAME = "manifest.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What is wrong with one module, and the command that mends it; both empty if nothing is."""
+    """What is wrong with one module, and the command that mends it; no faults if nothing is.
 
-    module: Path
+    `place` is the module, or the manifest where that cannot even say which module it wants.
+    """
+
+    place: Path
     faults: tuple[str, ...] = ()
 
     @property
@@ -48,82 +51,104 @@ def check_paths(paths: Sequence[Path]) -> tuple[Verdict, ...]:
     """
     verdicts = []
     for path in paths:
-        modules = sorted(set(_modules(path)))
-        if not modules:
+        found = sorted(_verdicts(path), key=lambda verdict: verdict.place)
+        if not found:
             raise ManifestError(
                 "holds no emitted module and no manifest.json",
                 where=str(path),
                 remedy="name a module, or emit one: codegen emit MANIFEST",
             )
-        verdicts += [check_module(module) for module in modules]
+        verdicts += found
     return tuple(verdicts)
 
 
-def _modules(path: Path) -> Iterator[Path]:
-    if not path.exists():
+def _verdicts(path: Path) -> Iterator[Verdict]:
+    if path.is_dir():
+        yield from _below(path)
+    elif not path.exists():
         raise ManifestError(
             "no such file or directory", where=str(path), remedy="name a module or a directory"
         )
-    if path.is_file() and path.suffix == ".json":
-        yield default_output(load_manifest(path), path)
-    elif path.is_file():
-        yield path
+    elif path.suffix == ".json":
+        yield _check_manifest(path)
     else:
-        yield from _below(path)
+        yield check_module(path)
 
 
-def _below(directory: Path) -> Iterator[Path]:
-    """Yield the modules below `directory`, and the places of those that its manifests want."""
-    manifests = set()
+def _below(directory: Path) -> Iterator[Verdict]:
+    """Yield the verdicts on our modules in `directory`, and on manifests without a module."""
+    spoken_for: set[Path] = set()
+    manifests: list[Path] = []
     for root, directories, files in os.walk(directory):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
-        for name in sorted(files):
-            path = Path(root, name)
-            if path.suffix == ".py" and _starts_as_ours(path):
-                manifests.add(_manifest_of(path))
-                yield path
-    for root, _, files in os.walk(directory):
-        path = Path(root, _MANIFEST_NAME)
-        if _MANIFEST_NAME in files and absolute(path) not in manifests:
-            yield default_output(load_manifest(path), path)
-
-
-def _manifest_of(module: Path) -> Path | None:
-    named = manifest_named(read_text(module) or "")
-    return absolute(module.parent / named) if named else None
+        for path in (Path(root, name) for name in sorted(files)):
+            if path.name == _MANIFEST_NAME:
+                manifests.append(path)
+            elif path.suffix == ".py" and _starts_as_ours(path):
+                spoken_for.add(_manifest_of(path))
+                yield check_module(path)
+    for manifest in manifests:
+        if absolute(manifest) not in spoken_for:
+            yield _check_manifest(manifest)
 
 
 def _starts_as_ours(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return is_ours(file.read(64).decode("ascii", "replace"))
+            return is_ours(_decoded(file.read(64)))
     except OSError:
         return False
 
 
-def check_module(module: Path) -> Verdict:
-    """Return what is wrong with the module at `module`."""
+def _manifest_of(module: Path) -> Path:
+    """Return the path of the manifest that `module` names, its own where it names none."""
+    named = manifest_named(_decoded(read_bytes(module) or b""))
+    return absolute(module.parent / named) if named else absolute(module)
+
+
+def _decoded(data: bytes) -> str:
+    """Return `data` as text; what is no UTF-8 cannot be equal to what we emit, whatever it is."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _check_manifest(path: Path) -> Verdict:
+    """Return the verdict on the module that the manifest at `path` wants at its default place."""
     try:
-        return Verdict(module=module, faults=tuple(_faults(module)))
+        module = default_output(load_manifest(path), path)
     except CodegenError as error:
-        return Verdict(module=module, faults=(str(error),))
+        return Verdict(place=path, faults=(str(error),))
+    return check_module(module, manifest=path)
 
 
-def _faults(module: Path) -> Iterator[str]:
-    text = read_text(module)
-    if text is None:
-        yield f"was never emitted; run: codegen emit {_manifest_for_missing(module)}"
+def check_module(module: Path, *, manifest: Path | None = None) -> Verdict:
+    """Return what is wrong with the module at `module`, which `manifest` gives if it names none."""
+    try:
+        return Verdict(place=module, faults=tuple(_faults(module, manifest)))
+    except CodegenError as error:
+        return Verdict(place=module, faults=(str(error),))
+
+
+def _faults(module: Path, manifest: Path | None) -> Iterator[str]:
+    data = read_bytes(module)
+    if data is None:
+        yield f"was never emitted; run: {emit_command(manifest or 'MANIFEST', None)}"
         return
-    named = manifest_named(text)
+    named = manifest_named(_decoded(data))
     if named is None:
-        yield "is not a module that codegen emitted; name another, or emit one in its place"
+        remedy = "name another, or emit one in its place"
+        if manifest:
+            remedy = f"to put one in its place run: {emit_command(manifest, None, force=True)}"
+        yield f"is not a module that codegen emitted; {remedy}"
         return
     manifest_path = Path(os.path.normpath(module.parent / named))
-    manifest = load_manifest(manifest_path)
-    if module_text(manifest, manifest_path, module) != text:
-        command = _emit_command(manifest, manifest_path, module)
+    loaded = load_manifest(manifest_path)
+    if module_text(loaded, manifest_path, module).encode() != data:
+        command = _emit_command(loaded, manifest_path, module)
         yield f"drifted: it is not what its manifest gives; run: {command}"
-    fault = stale_source(manifest, manifest_path)
+    try:
+        fault = stale_source(loaded, manifest_path)
+    except CodegenError as error:
+        fault = str(error)
     if fault:
         yield fault
 
@@ -147,37 +172,31 @@ def stale_source(manifest: Manifest, manifest_path: Path) -> str | None:
     )
 
 
-def _manifest_for_missing(module: Path) -> str:
-    beside = module.with_name(_MANIFEST_NAME)
-    return shlex.quote(str(beside)) if beside.exists() else "MANIFEST"
-
-
-def _emit_command(manifest: Manifest, manifest_path: Path, module: Path) -> str:
-    default = absolute(default_output(manifest, manifest_path)) == absolute(module)
-    words = ["codegen", "emit", str(manifest_path), *(() if default else ("-o", str(module)))]
-    return shlex.join(words)
-
-
 def policy_behind(path: Path) -> Policy:
     """Return the policy of the manifest at `path`, or of the one that the module `path` names.
 
     Raises:
         CodegenError: neither can be read, or the module has drifted from its manifest.
     """
-    text = read_text(path) if path.suffix == ".py" else None
-    if text is None:
+    data = read_bytes(path) if path.suffix == ".py" else None
+    if data is None:
         return policy_of(load_manifest(path))
-    named = manifest_named(text)
+    named = manifest_named(_decoded(data))
     if named is None:
         raise ManifestError(
             "is not a module that codegen emitted", where=str(path), remedy="name a manifest"
         )
     manifest_path = Path(os.path.normpath(path.parent / named))
     manifest = load_manifest(manifest_path)
-    if module_text(manifest, manifest_path, path) != text:
+    if module_text(manifest, manifest_path, path).encode() != data:
         raise ManifestError(
             "drifted: it is not what its manifest gives",
             where=str(path),
             remedy=f"run: {_emit_command(manifest, manifest_path, path)}",
         )
     return policy_of(manifest)
+
+
+def _emit_command(manifest: Manifest, manifest_path: Path, module: Path) -> str:
+    default = absolute(default_output(manifest, manifest_path)) == absolute(module)
+    return emit_command(manifest_path, None if default else module)

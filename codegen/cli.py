@@ -23,7 +23,7 @@ _PATH = click.Path(path_type=Path)
 @click.group(cls=Command.Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="codegen", message="%(prog)s %(version)s")
 def cli() -> None:
-    r"""Compile a tuned kernel's manifest into a plain Python module, and keep the two together.
+    """Compile a tuned kernel's manifest into a plain Python module, and keep the two together.
 
     \b
     codegen emit manifest.json                write impl_dispatch.py beside impl.py
@@ -31,7 +31,7 @@ def cli() -> None:
     codegen show manifest.json --shape 128,4096,4096
 
     Exit status: 0 good, 1 a check failed, 2 bad input or usage, 70 a fault of codegen itself.
-    """
+    """  # noqa: D301 (click's mark, not a backslash)
 
 
 @cli.command(cls=Command)
@@ -53,17 +53,19 @@ def emit(
     All are rendered before the first is written: when one cannot be, nothing is changed.
     """
     from codegen.emit import emission  # noqa: PLC0415 (`--help` need not wait)
+    from codegen.output import previous, refuse_shared_places  # noqa: PLC0415
 
     if output is not None and len(manifests) > 1 and not output.is_dir():
         raise click.UsageError("with several manifests -o has to be a directory")
     emissions = [emission(path, output) for path in manifests]
-    before = [_previous(item, force=force) for item in emissions]
+    refuse_shared_places(emissions)
+    before = [previous(item, force=force) for item in emissions]
     for item, old in zip(emissions, before, strict=True):
         if check or diff:
             _compare(item, old, diff=diff)
         else:
             _write(item)
-    changed = any(item.text != old for item, old in zip(emissions, before, strict=True))
+    changed = any(item.text.encode() != old for item, old in zip(emissions, before, strict=True))
     return 1 if check and changed else 0
 
 
@@ -80,9 +82,9 @@ def check(paths: tuple[Path, ...]) -> int:
     verdicts = check_paths(paths or (Path("generated"),))
     for verdict in verdicts:
         for fault in verdict.faults:
-            click.echo(f"{verdict.module}: {fault}", err=True)
+            click.echo(f"{verdict.place}: {fault}", err=True)
         if verdict.good:
-            click.echo(f"{verdict.module}: ok")
+            click.echo(f"{verdict.place}: ok")
     bad = sum(not verdict.good for verdict in verdicts)
     click.echo(f"{len(verdicts)} checked, {bad} failed")
     return 1 if bad else 0
@@ -95,14 +97,15 @@ def show(path: Path, shape: str) -> None:
     """Explain which config a shape gets: the path taken, and inside or outside the envelope."""
     from codegen.check import policy_behind  # noqa: PLC0415
     from codegen.explain import explain, parse_shape  # noqa: PLC0415
+    from codegen.literals import comment  # noqa: PLC0415
 
     policy = policy_behind(path)
     explanation = explain(policy, parse_shape(shape, policy))
     axes = zip(policy.axes, explanation.shape, strict=True)
-    click.echo(f"shape   {', '.join(f'{axis.name} = {value}' for axis, value in axes)}")
-    click.echo(f"place   {explanation.place}")
+    click.echo(f"shape   {', '.join(f'{axis.name} = {comment(str(v))}' for axis, v in axes)}")
+    click.echo(f"place   {comment(explanation.place)}")
     for step in explanation.path:
-        click.echo(f"path    {step}")
+        click.echo(f"path    {comment(step)}")
     click.echo(f"config  {explanation.config.id if explanation.config else 'none, ValueError'}")
 
 
@@ -129,29 +132,17 @@ def hash_(sources: tuple[Path, ...]) -> None:
         click.echo(f"{source_sha256_of(source)}  {source}")
 
 
-def _previous(item: Emission, *, force: bool) -> str | None:
-    """Return what stands at the output; raises OutputError if that is not ours to overwrite."""
-    from codegen.errors import OutputError  # noqa: PLC0415
-    from codegen.files import read_text  # noqa: PLC0415
-    from codegen.header import is_ours  # noqa: PLC0415
+def _compare(item: Emission, old: bytes | None, *, diff: bool) -> None:
+    from codegen.shell import emit_command  # noqa: PLC0415
 
-    old = read_text(item.output)
-    if old and not is_ours(old) and not force:
-        raise OutputError(
-            "exists, and codegen did not emit it",
-            where=str(item.output),
-            remedy="name another file with -o, or overwrite it with --force",
-        )
-    return old
-
-
-def _compare(item: Emission, old: str | None, *, diff: bool) -> None:
-    if item.text == old:
+    if item.text.encode() == old:
         return
     if diff:
-        click.echo("".join(_diff(old or "", item.text, str(item.output))), nl=False)
+        before = (old or b"").decode("utf-8", "replace")
+        click.echo("".join(_diff(before, item.text, str(item.output))), nl=False)
     else:
-        click.echo(f"{item.output}: would change; run: codegen emit {item.manifest_path}", err=True)
+        command = emit_command(item.manifest_path, None if item.at_default else item.output)
+        click.echo(f"{item.output}: would change; run: {command}", err=True)
 
 
 def _diff(old: str, new: str, name: str) -> list[str]:

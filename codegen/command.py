@@ -38,8 +38,9 @@ def exit_status(cli: click.Group, name: str) -> int:
     """Run `cli` on the command line's arguments and return its exit status."""
     try:
         return _run(cli, name)
-    except BrokenPipeError:
-        # The reader has gone, as in `codegen schema | head`; there is no one to tell.
+    except (BrokenPipeError, SystemExit):
+        # The reader has gone, as in `codegen schema | head`: click says so by SystemExit. There is
+        # no one to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except RecursionError:

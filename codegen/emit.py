@@ -22,6 +22,7 @@ class Emission:
     manifest_path: Path
     manifest: Manifest
     output: Path
+    at_default: bool
     text: str
 
 
@@ -42,6 +43,7 @@ def emission(manifest_path: Path, output: Path | None = None) -> Emission:
         manifest_path=manifest_path,
         manifest=manifest,
         output=place,
+        at_default=_is_default(manifest, manifest_path, place),
         text=module_text(manifest, manifest_path, place),
     )
 
@@ -53,16 +55,19 @@ def default_output(manifest: Manifest, manifest_path: Path) -> Path:
     return origin.with_name(f"{origin.stem}_dispatch.py")
 
 
+def _is_default(manifest: Manifest, manifest_path: Path, output: Path) -> bool:
+    return absolute(output) == absolute(default_output(manifest, manifest_path))
+
+
 def module_text(manifest: Manifest, manifest_path: Path, output: Path) -> str:
     """Return the text of the module for `manifest`: the same for the same manifest and names."""
     policy = policy_of(manifest)
-    at_default = absolute(output) == absolute(default_output(manifest, manifest_path))
     manifest_file = Path(os.path.relpath(manifest_path, output.parent)).as_posix()
     rendered = render(
         manifest,
         policy,
         plan(policy),
         manifest_file=manifest_file,
-        output=None if at_default else output.name,
+        output=None if _is_default(manifest, manifest_path, output) else output.name,
     )
     return finished(rendered)

@@ -13,6 +13,8 @@ Every message is one line: where it stands, the fact with the value, the remedy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 __all__ = [
     "CodegenError",
     "EmitError",
@@ -20,6 +22,7 @@ __all__ = [
     "ManifestError",
     "OutputError",
     "SourceError",
+    "listed",
     "shown",
 ]
 
@@ -28,6 +31,13 @@ def shown(value: object, *, limit: int = 60) -> str:
     """Return `value` as it may stand in a one-line message: escaped, and cut at `limit`."""
     text = ascii(value) if isinstance(value, str) else _plain(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def listed(values: Iterable[object], *, most: int = 5) -> str:
+    """Return the first few of `values` for a message, and how many there are besides."""
+    texts = [shown(value) for value in values]
+    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + more
 
 
 def _plain(value: object) -> str:

@@ -31,6 +31,7 @@ __all__ = [
     "Strict",
     "Text",
     "ValueField",
+    "only_a_leaf",
 ]
 
 _INT64 = 2**63
@@ -87,6 +88,13 @@ def _encodable(text: str) -> str:
     except UnicodeEncodeError:
         raise PydanticCustomError("surrogate", "has a lone surrogate") from None
     return text
+
+
+def only_a_leaf(value: Any) -> Any:
+    """Let through a leaf of a tree that is not a split as well."""
+    if isinstance(value, dict) and not {"left", "right"}.isdisjoint(value):
+        raise PydanticCustomError("leaf_and_split", "is both a leaf and a split")
+    return value
 
 
 def _relative(path: str) -> str:

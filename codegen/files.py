@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codegen.errors import OutputError
 
-__all__ = ["absolute", "read_text", "write_text"]
+__all__ = ["absolute", "read_bytes", "write_text"]
 
 
 def absolute(path: Path) -> Path:
@@ -17,25 +17,23 @@ def absolute(path: Path) -> Path:
     return Path(os.path.normpath(Path.cwd() / path))
 
 
-def read_text(path: Path) -> str | None:
-    """Return the text of `path`, None if there is no such file.
-
-    Line ends are kept as they are: a module with CRLF is not what we wrote.
+def read_bytes(path: Path) -> bytes | None:
+    """Return the content of the file `path`, None if there is no such file.
 
     Raises:
-        OutputError: it is a directory, may not be read, or is not UTF-8.
+        OutputError: it is a directory, a device or a pipe, or may not be read.
     """
     try:
-        return path.read_bytes().decode()
+        if path.exists() and not path.is_file():
+            raise OutputError(
+                "is not a regular file", where=str(path), remedy="name a file, or one to be made"
+            )
+        return path.read_bytes()
     except FileNotFoundError:
         return None
-    except OSError as error:
+    except (OSError, ValueError) as error:
         fact = f"cannot be read: {_reason(error)}"
         raise OutputError(fact, where=str(path), remedy="name a readable file") from None
-    except UnicodeDecodeError:
-        raise OutputError(
-            "is not a text file", where=str(path), remedy="name another output with -o"
-        ) from None
 
 
 def write_text(path: Path, text: str) -> bool:
@@ -53,7 +51,7 @@ def write_text(path: Path, text: str) -> bool:
         if path.is_file() and path.read_bytes() == text.encode():
             return False
         _replace(path, text)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise OutputError(
             f"cannot be written: {_reason(error)}",
             where=str(path),
@@ -85,5 +83,5 @@ def _umask() -> int:
     return mask
 
 
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+def _reason(error: OSError | ValueError) -> str:
+    return (getattr(error, "strerror", None) or str(error)).lower()

@@ -14,7 +14,9 @@ __all__ = ["MAX_NESTING", "parse_json", "read_json"]
 MAX_NESTING = 200
 _MAX_BYTES = 64 * 2**20
 _MAX_DIGITS = 400
-_TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# The closing quote may be missing: a torn string is passed over whole, and once.
+_STRING = r'"(?:[^"\\]+|\\.)*"?'
+_TOKENS = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
 
 
 def read_json(path: Path) -> Any:
@@ -26,8 +28,8 @@ def read_json(path: Path) -> Any:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path itself
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
         raise ManifestError(
             f"cannot be read: {reason}", where=str(path), remedy="name a readable JSON file"
         ) from None
@@ -89,7 +91,7 @@ class _RefusedError(Exception):
 
 def _place(text: str, name: str, token: str | None) -> str:
     """Return file:line of the first `token` that is not part of a string."""
-    strings_or_token = re.compile(rf'"(?:[^"\\]|\\.)*"|{re.escape(token or "")}', re.DOTALL)
+    strings_or_token = re.compile(rf"{_STRING}|{re.escape(token or '')}", re.DOTALL)
     for match in strings_or_token.finditer(text) if token else ():
         if not match[0].startswith('"'):
             return f"{name}:{text.count(chr(10), 0, match.start()) + 1}"

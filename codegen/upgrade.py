@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, JsonValue, Tag
+from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
 
 from codegen.config import Config
 from codegen.errors import ManifestError, shown
@@ -18,6 +18,7 @@ from codegen.fields import (
     ParamName,
     Strict,
     ValueField,
+    only_a_leaf,
 )
 
 __all__ = ["upgraded"]
@@ -47,6 +48,11 @@ class _Candidate(Strict):
 
 class _Leaf(Strict):
     config_index: Count
+
+    @model_validator(mode="before")
+    @classmethod
+    def _only_a_leaf(cls, value: Any) -> Any:
+        return only_a_leaf(value)
 
 
 class _Split(Strict):

@@ -26,6 +26,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "union_tag_not_found": ("has no kind", "add one; `codegen schema` lists them"),
     "keyword": ("{} is a Python keyword", "rename it"),
     "string_too_short": ("is an empty string", "write some text, or remove the key"),
+    "too_short": ("is an empty array", "list at least one"),
     "leaf_and_split": ("is both a leaf and a split", "keep either config or feature, left, right"),
     "relative_file": (
         "{} is not a path below the manifest",
@@ -65,7 +66,7 @@ def _fact_and_remedy(kind: str, verdict: Any) -> tuple[str, str]:
         case "literal_error":
             return f"{value} is not a known value", f"use {limits['expected']}"
         case "union_tag_invalid":
-            return f"{shown(limits['tag'])} is not a known kind", f"use {limits['expected_tags']}"
+            return _unknown_kind(str(limits["tag"]), str(limits["expected_tags"]))
         case "string_pattern_mismatch" if "0-9a-f" in limits["pattern"]:
             return f"{value} is not a SHA-256", "write its 64 hexadecimal digits"
         case "string_pattern_mismatch":
@@ -73,14 +74,29 @@ def _fact_and_remedy(kind: str, verdict: Any) -> tuple[str, str]:
     return f"{verdict['msg'].lower()}, got {value}", "see `codegen schema`"
 
 
+def _unknown_kind(tag: str, expected: str) -> tuple[str, str]:
+    """Word a tag that no member of a union has; those in <> are ours, for objects by their key."""
+    names = sorted(name.strip(" '") for name in expected.split(","))
+    if tag.startswith("<"):
+        return f"a {tag.strip('<>')} cannot stand here", f"use {_either(names)}"
+    return f"{shown(tag)} is not a known kind", f"use {_either(names)}"
+
+
+def _either(names: list[str]) -> str:
+    plain = [name.strip("<>") for name in names]
+    return f"{', '.join(plain[:-1])} or {plain[-1]}" if len(plain) > 1 else plain[0]
+
+
 def _dotted(loc: tuple[int | str, ...], raw: Any, *, missing: bool) -> str:
     """Return the path into `raw` of pydantic's `loc`, without the names of union members in it."""
-    path = ""
+    path, tagged = "", False
     for i, step in enumerate(loc):
-        if isinstance(raw, list) and isinstance(step, int):
-            raw, path = raw[step], f"{path}[{step}]"
+        if isinstance(raw, dict) and not tagged and raw.get("kind") == step:
+            tagged = True
+        elif isinstance(raw, list) and isinstance(step, int) and step < len(raw):
+            raw, path, tagged = raw[step], f"{path}[{step}]", False
         elif isinstance(raw, dict) and step in raw:
-            raw, path = raw[step], f"{path}.{_key(str(step))}"
+            raw, path, tagged = raw[step], f"{path}.{_key(str(step))}", False
         elif missing and i == len(loc) - 1:
             path = f"{path}.{step}"
     return path.removeprefix(".")

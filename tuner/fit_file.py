@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.errors import ManifestError, OutputError, SourceError
-from codegen.files import read_text, write_text
+from codegen.files import absolute as from_root
+from codegen.files import read_bytes, write_text
 from codegen.manifest import Manifest, dump_manifest
 from codegen.policy import Outside
 from codegen.source_hash import source_sha256_of
@@ -74,11 +74,11 @@ def fit_file(request: Request) -> Fitted:
 
 def _check_is_manifest(path: Path) -> None:
     """Raise OutputError if something stands at `path` that no tool of ours wrote."""
-    text = read_text(path)
-    if not text:
+    data = read_bytes(path)
+    if not data:
         return
     try:
-        found = parse_json(text.encode(), name=str(path))
+        found = parse_json(data, name=str(path))
     except ManifestError:
         found = None
     if not isinstance(found, dict) or "schema_version" not in found:
@@ -91,9 +91,7 @@ def _check_is_manifest(path: Path) -> None:
 
 def _source(source: Path, output: Path) -> tuple[str, str]:
     """Return the path of `source` from the directory of `output`, and its hash."""
-    # Not resolved: a link stands where its user put it.
-    absolute = Path(os.path.abspath(source))  # noqa: PTH100
-    directory = Path(os.path.abspath(output)).parent  # noqa: PTH100
+    absolute, directory = from_root(source), from_root(output).parent
     if not absolute.is_relative_to(directory):
         raise SourceError(
             f"does not lie beside or below the manifest, which goes to {output}",

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag, model_validator
-from pydantic_core import PydanticCustomError
 
 from codegen.axes import Shape
 from codegen.decision import Among, Choose, Decision, Split, count_leaves, depth_of
+from codegen.errors import listed, shown
 from codegen.features import AxisTerm, Cdiv, Feature, Mod, Product, Ratio, Term, value_of
-from codegen.fields import AxisValueField, Identifier, Int64, Positive, Strict
+from codegen.fields import AxisValueField, Identifier, Int64, Positive, Strict, only_a_leaf
 from codegen.selectors.base import MAX_DEPTH, MAX_LEAVES, Site
 
 __all__ = ["Tree", "TreeBody", "TreePayload"]
@@ -154,9 +154,7 @@ class LeafNode(Strict):
     @model_validator(mode="before")
     @classmethod
     def _only_a_leaf(cls, value: Any) -> Any:
-        if isinstance(value, dict) and not {"left", "right"}.isdisjoint(value):
-            raise PydanticCustomError("leaf_and_split", "is both a leaf and a split")
-        return value
+        return only_a_leaf(value)
 
     def build(self, site: Site) -> Decision:
         """Return the leaf; raises ManifestError when the config does not exist."""
@@ -199,8 +197,8 @@ class CategoryNode(Strict):
         axis = site.at("category").category_axis(self.category)
         for i, value in enumerate(self.values):
             if value not in axis.values or value in self.values[:i]:
-                fact = f"{value!r} is not a value of axis {axis.name}, or stands twice"
-                raise site.at("values", i).error(fact, f"its values are {list(axis.values)}")
+                fact = f"{shown(value)} is not a value of axis {axis.name}, or stands twice"
+                raise site.at("values", i).error(fact, f"its values are {listed(axis.values)}")
         left, right = self.left.build(site.at("left")), self.right.build(site.at("right"))
         return Among(axis.name, tuple(self.values), left, right)
 
