@@ -99,7 +99,13 @@ def only_a_leaf(value: Any) -> Any:
 
 def _relative(path: str) -> str:
     parts = path.split("/")
-    if path.startswith("/") or "\\" in path or ":" in path or not {"", ".", ".."}.isdisjoint(parts):
+    if (
+        not path.isprintable()
+        or path.startswith("/")
+        or "\\" in path
+        or ":" in path
+        or not {"", ".", ".."}.isdisjoint(parts)
+    ):
         raise PydanticCustomError("relative_file", "is not a plain relative path")
     return path
 

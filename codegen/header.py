@@ -130,7 +130,8 @@ def _wrapped(label: str, text: str) -> list[str]:
     first = f"# {label:<{_LABEL - 1}}"
     if label in {"manifest", "regenerate"}:
         return [first + text]
-    rest = "#" + " " * _LABEL
+    # The bar keeps a line of data from being read as a directive, such as `# type: ignore`.
+    rest = f"#{'| ':>{_LABEL}}"
     return textwrap.wrap(
         text, _WIDTH, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
     )

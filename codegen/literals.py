@@ -21,9 +21,9 @@ __all__ = ["comment", "config_names", "free_name", "literal"]
 _NAME_LENGTH = 60
 _DIGITS = 6
 _SHORT = {"num_warps": "W", "num_stages": "S", "num_ctas": "C", "maxnreg": "R"}
-# ASCII, Latin, Greek, Cyrillic, kana, CJK ideographs, Hangul; without the soft hyphen.
+# ASCII without #, Latin, Greek, Cyrillic, kana, CJK ideographs, Hangul; without the soft hyphen.
 _READABLE = re.compile(
-    "[ -~\u00a1-\u00ac\u00ae-\u024f\u0370-\u03ff\u0400-\u04ff"
+    '[ -"$-~\u00a1-\u00ac\u00ae-\u024f\u0370-\u03ff\u0400-\u04ff'
     "\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]"
 )
 _NAMELESS = re.compile(r"[^A-Za-z0-9]+")
@@ -55,8 +55,9 @@ def _quoted(text: str) -> str:
 def comment(text: str) -> str:
     """Return `text` for use behind a `#`: letters of the common scripts stay, the rest is escaped.
 
-    Nothing that ends a line or turns the reading direction can stay. The list is our own, since
-    what Python calls printable grows with each of its versions.
+    Nothing that ends a line or turns the reading direction can stay, nor a `#`, which would begin
+    a directive to some tool. The list is our own, since what Python calls printable grows with
+    each of its versions.
     """
     return "".join(c if _READABLE.match(c) else ascii(c)[1:-1] for c in text)
 

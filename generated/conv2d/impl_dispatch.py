@@ -9,7 +9,7 @@
 # toolchain  torch 2.11.0+cu130, triton 3.6.0
 # selector   tree, depth 2, 3 leaves, 3 of 16 configs
 # regret     geomean 1.013, p95 1.089, worst 1.152 times the best config, on 60 shapes
-#            left out in turn
+#          | left out in turn
 # envelope   1 <= N <= 8, 17 <= H <= 764, 16 <= W <= 885
 # outside    the default config
 # regenerate codegen emit manifest.json

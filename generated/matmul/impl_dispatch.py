@@ -9,7 +9,7 @@
 # toolchain  torch 2.11.0+cu130, triton 3.6.0
 # selector   tree, depth 6, 24 leaves, 13 of 26 configs
 # regret     geomean 1.039, p95 1.192, worst 2.824 times the best config, on 170 shapes
-#            left out in turn
+#          | left out in turn
 # envelope   1 <= M <= 7796, 1 <= N <= 16032, 1 <= K <= 14336
 # outside    the default config
 # regenerate codegen emit manifest.json

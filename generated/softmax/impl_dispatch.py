@@ -9,7 +9,7 @@
 # toolchain  torch 2.11.0+cu130, triton 3.6.0
 # selector   tree, depth 6, 24 leaves, 11 of 25 configs
 # regret     geomean 1.035, p95 1.140, worst 1.368 times the best config, on 130 shapes
-#            left out in turn
+#          | left out in turn
 # envelope   1 <= R <= 62073, 16 <= C <= 65474
 # outside    the default config
 # regenerate codegen emit manifest.json

@@ -7,7 +7,7 @@
 # target     NVIDIA H200
 # selector   tree, depth 4, 9 leaves, 5 of 5 configs
 # envelope   dtype in {"float16", "bfloat16", "float32"}, vector in {1, 2, 4, 8}, 1 <= N
-#            <= 32768, layout in {"row", 'it\'s "col"\n'}
+#          | <= 32768, layout in {"row", 'it\'s "col"\n'}
 # outside    the default config
 # regenerate codegen emit manifest.json -o categories_dispatch.py
 """Choose the tuned config for a shape. Generated: change the manifest, not this file."""
@@ -113,11 +113,7 @@ def _select_config(shape: "tuple[str, int, int, str]") -> Config:
     """Return the config for `shape`, which is (dtype, vector, N, layout)."""
     dtype, vector, N, layout = shape
     # outside the tuned envelope
-    if (
-        vector not in (1, 2, 4, 8)
-        or not 1 <= N <= 32768
-        or layout not in ("row", 'it\'s "col"\n')
-    ):
+    if vector not in (1, 2, 4, 8) or not 1 <= N <= 32768 or layout not in ("row", 'it\'s "col"\n'):
         return DEFAULT
     if dtype in ("float16", "bfloat16"):
         if N <= 4096:

@@ -9,7 +9,7 @@
 # toolchain  cuda 12.8, ptxas 12.8.93, triton 3.5.0
 # selector   tree, depth 4, 10 leaves, 5 of 5 configs
 # regret     geomean 1.031, p95 1.140, worst 1.400 times the best config, on 40 held-out
-#            shapes
+#          | shapes
 # envelope   1 <= M <= 8192, 16 <= N <= 8192, 16 <= K <= 16384
 # outside    the default config
 # regenerate codegen emit manifest.json
