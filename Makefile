@@ -4,15 +4,15 @@ PYTHON ?= python3
 TORCH ?= yes
 
 BIN := .venv/bin
-PYTEST_EXTRAS := tuner,dev$(if $(filter yes,$(TORCH)),$(comma)torch)
 comma := ,
+EXTRAS := $(if $(filter yes,$(TORCH)),[tuner$(comma)dev$(comma)torch],[tuner$(comma)dev])
 
 .PHONY: demo test check bench generated clean
 
 demo: .venv/.demo
 	@mkdir -p .demo
 	@cp generated/matmul/impl.py .demo/impl.py
-	$(BIN)/tuner fit tests/data/h200_matmul.json --source .demo/impl.py -o .demo/manifest.json
+	$(BIN)/tuner fit generated/matmul/latencies.json --source .demo/impl.py -o .demo/manifest.json
 	$(BIN)/codegen emit .demo/manifest.json
 	$(BIN)/codegen check .demo
 	$(BIN)/codegen show .demo/impl_dispatch.py --shape 128,4096,4096
@@ -32,10 +32,10 @@ check: .venv/.test
 bench: .venv/.test
 	$(BIN)/python tests/bench/dispatch_speed.py
 
-# What generated/ holds: the three recorded kernels, fitted and emitted again.
+# What generated/ holds: three kernels, fitted to what was recorded of them and emitted again.
 generated: .venv/.demo
 	for kernel in matmul softmax conv2d; do \
-	  $(BIN)/tuner fit tests/data/h200_$$kernel.json --source generated/$$kernel/impl.py && \
+	  $(BIN)/tuner fit generated/$$kernel/latencies.json --source generated/$$kernel/impl.py && \
 	  $(BIN)/codegen emit generated/$$kernel/manifest.json || exit $$?; \
 	done
 
@@ -51,5 +51,5 @@ clean:
 	@touch $@
 
 .venv/.test: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install -q -e '.[$(PYTEST_EXTRAS)]'
+	$(BIN)/python -m pip install -q -e '.$(EXTRAS)'
 	@touch $@ .venv/.demo

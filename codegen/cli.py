@@ -152,12 +152,12 @@ def _diff(old: str, new: str, name: str) -> list[str]:
 
 def _write(item: Emission) -> None:
     from codegen.check import stale_source  # noqa: PLC0415
-    from codegen.files import write_text  # noqa: PLC0415
+    from codegen.files import exists, write_text  # noqa: PLC0415
 
     changed = write_text(item.output, item.text)
     click.echo(f"{item.output}: {'written' if changed else 'unchanged'}")
     source = item.manifest.kernel.source
-    if source and (item.manifest_path.parent / source.file).exists():
+    if source and exists(item.manifest_path.parent / source.file):
         fault = stale_source(item.manifest, item.manifest_path)
         if fault:
             click.echo(f"warning: {fault}", err=True)

@@ -74,7 +74,7 @@ def _run(cli: click.Group, name: str) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
-        click.echo(f"{name}: {place}{(error.strerror or str(error)).lower()}", err=True)
+        place, reason = error.filename or "standard output", (error.strerror or str(error)).lower()
+        click.echo(f"{name}: {place}: {reason}; mend that and run the command again", err=True)
         return 2
     return status if isinstance(status, int) else 0

@@ -9,12 +9,20 @@ from pathlib import Path
 
 from codegen.errors import OutputError
 
-__all__ = ["absolute", "read_bytes", "write_text"]
+__all__ = ["absolute", "exists", "read_bytes", "write_text"]
 
 
 def absolute(path: Path) -> Path:
     """Return `path` from the root, without `..`; symbolic links stay as they are written."""
     return Path(os.path.normpath(Path.cwd() / path))
+
+
+def exists(path: Path) -> bool:
+    """Say whether there is something at `path`; a path that cannot be is not there."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def read_bytes(path: Path) -> bytes | None:
@@ -55,7 +63,7 @@ def write_text(path: Path, text: str) -> bool:
         raise OutputError(
             f"cannot be written: {_reason(error)}",
             where=str(path),
-            remedy="nothing was changed; mend that, or name another place with -o",
+            remedy="it is as it was; mend that, or name another place with -o",
         ) from None
     return True
 

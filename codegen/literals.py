@@ -59,7 +59,12 @@ def comment(text: str) -> str:
     a directive to some tool. The list is our own, since what Python calls printable grows with
     each of its versions.
     """
-    return "".join(c if _READABLE.match(c) else ascii(c)[1:-1] for c in text)
+    return "".join(c if _READABLE.match(c) else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    """Return the escape that stands for `character` in a string; those of ASCII have one, too."""
+    return ascii(character)[1:-1] if character != "#" else "\\x23"
 
 
 def free_name(wanted: str, taken: Collection[str]) -> str:

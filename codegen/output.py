@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codegen.emit import Emission
 from codegen.errors import OutputError
-from codegen.files import absolute, read_bytes
+from codegen.files import absolute, exists, read_bytes
 from codegen.header import is_ours
 
 __all__ = ["previous", "refuse_shared_places"]
@@ -29,14 +29,14 @@ def refuse_shared_places(emissions: Sequence[Emission]) -> None:
         source = item.manifest.kernel.source
         origins = [item.manifest_path]
         origins += [item.manifest_path.parent / source.file] if source else []
-        if any(origin.exists() and _same(item, origin) for origin in origins):
+        if any(_same(item.output, origin) for origin in origins):
             raise OutputError(
                 "is what the module is made from", where=str(item.output), remedy="name another -o"
             )
 
 
-def _same(item: Emission, origin: Path) -> bool:
-    return item.output.exists() and item.output.samefile(origin)
+def _same(output: Path, origin: Path) -> bool:
+    return exists(output) and exists(origin) and output.samefile(origin)
 
 
 def previous(item: Emission, *, force: bool) -> bytes | None:

@@ -14,6 +14,7 @@ __all__ = ["first_error"]
 _WORDS: dict[str, tuple[str, str]] = {
     "missing": ("missing field", "add it; `codegen schema` lists the fields"),
     "extra_forbidden": ("unknown key", "remove it, or put it under extras"),
+    "literal_type": ("{} is not a known value", "see `codegen schema`"),
     "int_type": ("{} is not an integer", "write it without quotes or decimal point"),
     "bool_type": ("{} is not true or false", "write true or false"),
     "string_type": ("{} is not a string", 'write it in "quotes"'),
@@ -57,12 +58,16 @@ def _fact_and_remedy(kind: str, verdict: Any) -> tuple[str, str]:
         fact, remedy = _WORDS[kind]
         return fact.replace("{}", value), remedy
     match kind:
-        case "greater_than_equal" | "less_than_equal":
-            sign = ">=" if kind.startswith("greater") else "<="
-            return (
-                f"{value} is out of range",
-                f"use a value {sign} {limits['ge' if sign == '>=' else 'le']}",
-            )
+        case "greater_than_equal":
+            return f"{value} is out of range", f"use {limits['ge']} or more"
+        case "greater_than":
+            return f"{value} is out of range", f"use more than {limits['gt']}"
+        case "less_than_equal":
+            return f"{value} is out of range", f"use {limits['le']} or less"
+        case "string_too_long":
+            return "is too long a string", f"use at most {limits['max_length']} characters"
+        case "too_long":
+            return "is too long an array", f"list at most {limits['max_length']}"
         case "literal_error":
             return f"{value} is not a known value", f"use {limits['expected']}"
         case "union_tag_invalid":

@@ -196,9 +196,11 @@ class CategoryNode(Strict):
         """Return the split; raises ManifestError where a part of it does."""
         axis = site.at("category").category_axis(self.category)
         for i, value in enumerate(self.values):
-            if value not in axis.values or value in self.values[:i]:
-                fact = f"{shown(value)} is not a value of axis {axis.name}, or stands twice"
+            if value not in axis.values:
+                fact = f"{shown(value)} is not a value of axis {axis.name}"
                 raise site.at("values", i).error(fact, f"its values are {listed(axis.values)}")
+            if value in self.values[:i]:
+                raise site.at("values", i).error(f"{shown(value)} stands twice", "remove one")
         left, right = self.left.build(site.at("left")), self.right.build(site.at("right"))
         return Among(axis.name, tuple(self.values), left, right)
 

@@ -4,11 +4,11 @@
 # source     impl.py
 #            sha256 b26073d83e30c7b67d912280d3c579dfaa591699b16114bcc80f5543f2c9acfe
 # manifest   manifest.json
-#            sha256 dbc41c6fb58fddda6f1ab59928c3259d2c7206fc894a25113baccd8f1e39e177
+#            sha256 33580c7176e9487cec516c80f295d63caab3924ef9ab79fa23b953bb3e1b3bc4
 # target     NVIDIA H200, sm_90
 # toolchain  torch 2.11.0+cu130, triton 3.6.0
-# selector   tree, depth 6, 24 leaves, 13 of 26 configs
-# regret     geomean 1.039, p95 1.192, worst 2.824 times the best config, on 170 shapes
+# selector   tree, depth 7, 20 leaves, 11 of 27 configs
+# regret     geomean 1.037, p95 1.181, worst 1.849 times the best config, on 170 shapes
 #          | left out in turn
 # envelope   1 <= M <= 7796, 1 <= N <= 16032, 1 <= K <= 14336
 # outside    the default config
@@ -17,7 +17,7 @@
 
 AXIS_NAMES = ("M", "N", "K")
 SOURCE_SHA256 = "b26073d83e30c7b67d912280d3c579dfaa591699b16114bcc80f5543f2c9acfe"
-MANIFEST_SHA256 = "dbc41c6fb58fddda6f1ab59928c3259d2c7206fc894a25113baccd8f1e39e177"
+MANIFEST_SHA256 = "33580c7176e9487cec516c80f295d63caab3924ef9ab79fa23b953bb3e1b3bc4"
 TARGET = {
     "device": "NVIDIA H200",
     "arch": "sm_90",
@@ -87,6 +87,10 @@ M16_N32_K128_GROUP_M8_W2_S5 = Config(
     {"BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 128, "GROUP_M": 8},
     {"num_warps": 2, "num_stages": 5},
 )
+M16_N64_K128_GROUP_M8_W4_S4 = Config(
+    {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 128, "GROUP_M": 8},
+    {"num_warps": 4, "num_stages": 4},
+)
 M16_N128_K128_GROUP_M8_W4_S4 = Config(
     {"BLOCK_M": 16, "BLOCK_N": 128, "BLOCK_K": 128, "GROUP_M": 8},
     {"num_warps": 4, "num_stages": 4},
@@ -98,10 +102,6 @@ M32_N32_K128_GROUP_M8_W4_S4 = Config(
 M32_N64_K64_GROUP_M8_W4_S5 = Config(
     {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8},
     {"num_warps": 4, "num_stages": 5},
-)
-M32_N64_K128_GROUP_M8_W4_S4 = Config(
-    {"BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 128, "GROUP_M": 8},
-    {"num_warps": 4, "num_stages": 4},
 )
 M64_N32_K64_GROUP_M8_W4_S5 = Config(
     {"BLOCK_M": 64, "BLOCK_N": 32, "BLOCK_K": 64, "GROUP_M": 8},
@@ -119,37 +119,27 @@ M64_N128_K64_GROUP_M8_W4_S4 = Config(
     {"BLOCK_M": 64, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
     {"num_warps": 4, "num_stages": 4},
 )
-M128_N64_K64_GROUP_M8_W4_S4 = Config(
-    {"BLOCK_M": 128, "BLOCK_N": 64, "BLOCK_K": 64, "GROUP_M": 8},
+M128_N128_K32_GROUP_M8_W4_S4 = Config(
+    {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 32, "GROUP_M": 8},
     {"num_warps": 4, "num_stages": 4},
 )
-M128_N128_K64_GROUP_M8_W4_S3 = Config(
-    {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
-    {"num_warps": 4, "num_stages": 3},
-)
-M128_N128_K64_GROUP_M8_W8_S3 = Config(
-    {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP_M": 8},
-    {"num_warps": 8, "num_stages": 3},
-)
-M128_N256_K64_GROUP_M8_W8_S4 = Config(
+M128_N256_K64_GROUP_M8_W8_S3 = Config(
     {"BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64, "GROUP_M": 8},
-    {"num_warps": 8, "num_stages": 4},
+    {"num_warps": 8, "num_stages": 3},
 )
 
 CONFIGS = (
     M16_N32_K128_GROUP_M8_W2_S5,
+    M16_N64_K128_GROUP_M8_W4_S4,
     M16_N128_K128_GROUP_M8_W4_S4,
     M32_N32_K128_GROUP_M8_W4_S4,
     M32_N64_K64_GROUP_M8_W4_S5,
-    M32_N64_K128_GROUP_M8_W4_S4,
     M64_N32_K64_GROUP_M8_W4_S5,
     M64_N64_K64_GROUP_M8_W4_S4,
     M64_N64_K128_GROUP_M8_W4_S3,
     M64_N128_K64_GROUP_M8_W4_S4,
-    M128_N64_K64_GROUP_M8_W4_S4,
-    M128_N128_K64_GROUP_M8_W4_S3,
-    M128_N128_K64_GROUP_M8_W8_S3,
-    M128_N256_K64_GROUP_M8_W8_S4,
+    M128_N128_K32_GROUP_M8_W4_S4,
+    M128_N256_K64_GROUP_M8_W8_S3,
 )
 DEFAULT = M64_N64_K64_GROUP_M8_W4_S4
 
@@ -160,63 +150,52 @@ def _select_config(shape: "tuple[int, ...]") -> Config:
     # outside the tuned envelope
     if not (1 <= M <= 7796 and 1 <= N <= 16032 and 1 <= K <= 14336):
         return DEFAULT
-    if M * N <= 262144:
-        if N <= 2496:
-            if M <= 76:
-                if K <= 48:
-                    if M * N <= 128:
-                        return M64_N32_K64_GROUP_M8_W4_S5
-                    else:
-                        return M32_N64_K64_GROUP_M8_W4_S5
-                elif M * N * K <= 268435456:
+    if M * N <= 524288:
+        if M <= 76:
+            if N <= 1:
+                if K <= 2:
+                    return M32_N64_K64_GROUP_M8_W4_S5
+                elif K <= 64:
                     return M16_N32_K128_GROUP_M8_W2_S5
                 else:
                     return M32_N32_K128_GROUP_M8_W4_S4
-            elif M * K <= 4096:
-                return M32_N64_K64_GROUP_M8_W4_S5
-            elif N * K <= 2097152:
-                if M * N <= 1024:
-                    return M16_N32_K128_GROUP_M8_W2_S5
+            elif M * N <= 229376:
+                if K <= 2:
+                    if N <= 1024:
+                        return M32_N64_K64_GROUP_M8_W4_S5
+                    elif N <= 4096:
+                        return M64_N64_K64_GROUP_M8_W4_S4
+                    else:
+                        return M16_N128_K128_GROUP_M8_W4_S4
+                elif N <= 10000:
+                    return M16_N64_K128_GROUP_M8_W4_S4
                 else:
-                    return M64_N32_K64_GROUP_M8_W4_S5
+                    return M16_N128_K128_GROUP_M8_W4_S4
             else:
-                return M32_N64_K128_GROUP_M8_W4_S4
-        elif M <= 17:
-            if N <= 3072:
-                return M16_N32_K128_GROUP_M8_W2_S5
+                return M64_N64_K128_GROUP_M8_W4_S3
+        elif N <= 32:
+            if N * K <= 2:
+                return M64_N32_K64_GROUP_M8_W4_S5
             else:
-                return M16_N128_K128_GROUP_M8_W4_S4
-        else:
-            return M32_N64_K128_GROUP_M8_W4_S4
-    elif M * N * K <= 5368709120:
-        if N * K <= 2097152:
-            if M * N * K <= 1744830464:
-                if M <= 4096:
-                    return M64_N64_K64_GROUP_M8_W4_S4
-                else:
-                    return M128_N64_K64_GROUP_M8_W4_S4
+                return M32_N32_K128_GROUP_M8_W4_S4
+        elif M * N <= 131072:
+            if N * K <= 2097152:
+                return M64_N32_K64_GROUP_M8_W4_S5
             else:
-                return M128_N128_K64_GROUP_M8_W8_S3
-        elif M * N <= 700000:
-            return M64_N64_K128_GROUP_M8_W4_S3
-        elif M * N <= 2097152:
-            return M64_N128_K64_GROUP_M8_W4_S4
+                return M16_N64_K128_GROUP_M8_W4_S4
+        elif M * K <= 2097152:
+            return M64_N32_K64_GROUP_M8_W4_S5
         else:
-            return M128_N128_K64_GROUP_M8_W8_S3
-    elif M * N <= 2097152:
-        if M * N <= 524288:
-            return M64_N64_K128_GROUP_M8_W4_S3
+            return M64_N64_K64_GROUP_M8_W4_S4
+    elif M * N * K <= 6174015488:
+        if M <= 4096:
+            if N * K <= 1024:
+                return M64_N32_K64_GROUP_M8_W4_S5
+            else:
+                return M64_N128_K64_GROUP_M8_W4_S4
         else:
-            return M64_N128_K64_GROUP_M8_W4_S4
-    elif M * N <= 6291456:
-        if M <= 256:
-            return M128_N256_K64_GROUP_M8_W8_S4
-        else:
-            return M128_N128_K64_GROUP_M8_W8_S3
-    elif M * K <= 33554432:
-        if M * N * K <= 34359738368:
-            return M128_N128_K64_GROUP_M8_W4_S3
-        else:
-            return M128_N256_K64_GROUP_M8_W8_S4
+            return M128_N128_K32_GROUP_M8_W4_S4
+    elif M * N <= 1835008:
+        return M64_N128_K64_GROUP_M8_W4_S4
     else:
-        return M128_N128_K64_GROUP_M8_W4_S3
+        return M128_N256_K64_GROUP_M8_W8_S3

@@ -137,12 +137,15 @@ CASES: list[tuple[dict[str, Any], str]] = [
         "candidates[0].params.BLOCK_M: an array cannot be a param",
     ),
     # A number out of range.
-    ({f"{ROOT}.threshold": 2**70}, f"{ROOT}.threshold: {2**70} is out of range; use a value <= "),
-    ({"axes.0.max": 2**63}, f"axes[0].max: {2**63} is out of range; use a value <= {2**63 - 1}"),
+    (
+        {f"{ROOT}.threshold": 2**70},
+        f"{ROOT}.threshold: {2**70} is out of range; use 9223372036854775807 or less",
+    ),
+    ({"axes.0.max": 2**63}, f"axes[0].max: {2**63} is out of range; use {2**63 - 1} or less"),
     ({"candidates.0.params.BLOCK_M": 2**70}, f"BLOCK_M: {2**70} does not fit in 64 bits; write a "),
-    ({"candidates.0.num_warps": 0}, "candidates[0].num_warps: 0 is out of range; use a value >= 1"),
+    ({"candidates.0.num_warps": 0}, "candidates[0].num_warps: 0 is out of range; use 1 or more"),
     ({"axes.0.min": 65}, "axes[0]: min 65 lies above max 64; swap them"),
-    ({f"{ROOT}.feature": {"mod": "M", "by": 0}}, f"{ROOT}.feature.by: 0 is out of range; use a"),
+    ({f"{ROOT}.feature": {"mod": "M", "by": 0}}, f"{ROOT}.feature.by: 0 is out of range; use 1"),
     ({f"{ROOT}.left.config": 4}, f"{ROOT}.left.config: config index 4 is out of range, config_ids"),
     (
         {f"{ROOT}.left.config": -1},

@@ -130,7 +130,7 @@ def test_a_place_that_cannot_be_written_is_told(name: str, tmp_path: Path) -> No
     """A missing directory, a directory and an overlong name are errors with path and remedy."""
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match=r": cannot be written: .+; nothing was changed; ") as it:
+    with pytest.raises(OutputError, match=r": cannot be written: .+; it is as it was; ") as it:
         write_text(tmp_path / name, "new")
     assert it.value.where == str(tmp_path / name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

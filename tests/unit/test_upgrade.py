@@ -175,7 +175,7 @@ def _with(path: str, value: Any) -> dict[str, Any]:
         ),
         (
             _with("candidates.0.runtime_meta.num_warps", 0),
-            r"candidates\[0\]\.runtime_meta\.num_warps: 0 is out of range; use a value >= 1",
+            r"candidates\[0\]\.runtime_meta\.num_warps: 0 is out of range; use 1 or more",
         ),
         (_with("schema_version", 0), r"schema_version: 0 is no version; write 2"),
         (_with("schema_version", 1.0), r"schema_version: 1\.0 is no version; write 2"),

@@ -113,7 +113,11 @@ def _select_config(shape: "tuple[str, int, int, str]") -> Config:
     """Return the config for `shape`, which is (dtype, vector, N, layout)."""
     dtype, vector, N, layout = shape
     # outside the tuned envelope
-    if vector not in (1, 2, 4, 8) or not 1 <= N <= 32768 or layout not in ("row", 'it\'s "col"\n'):
+    if (
+        vector not in (1, 2, 4, 8)
+        or not 1 <= N <= 32768
+        or layout not in ("row", 'it\'s "col"\n')
+    ):
         return DEFAULT
     if dtype in ("float16", "bfloat16"):
         if N <= 4096:
