@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
@@ -41,7 +42,7 @@ def exit_status(cli: click.Group, name: str) -> int:
     except (BrokenPipeError, SystemExit):
         # The reader has gone, as in `codegen schema | head`: click says so by SystemExit. There is
         # no one to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return 0
     except RecursionError:
         click.echo(f"{name}: the input is nested too deeply; make it shallower", err=True)
@@ -59,7 +60,8 @@ def exit_status(cli: click.Group, name: str) -> int:
 def _run(cli: click.Group, name: str) -> int:
     try:
         status = cli.main(prog_name=name, standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # It is None where it was closed before we started.
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         return 2
@@ -76,5 +78,13 @@ def _run(cli: click.Group, name: str) -> int:
     except OSError as error:
         place, reason = error.filename or "standard output", (error.strerror or str(error)).lower()
         click.echo(f"{name}: {place}: {reason}; mend that and run the command again", err=True)
+        if not error.filename:
+            _give_up_stdout()
         return 2
     return status if isinstance(status, int) else 0
+
+
+def _give_up_stdout() -> None:
+    """Let what is still to be printed go nowhere: Python would fail on it once more at its exit."""
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
