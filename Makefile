@@ -4,8 +4,7 @@ PYTHON ?= python3
 TORCH ?= yes
 
 BIN := .venv/bin
-comma := ,
-EXTRAS := $(if $(filter yes,$(TORCH)),[tuner$(comma)dev$(comma)torch],[tuner$(comma)dev])
+READY_TO_TEST := $(if $(filter yes,$(TORCH)),.venv/.torch,.venv/.dev)
 
 .PHONY: demo test check bench generated clean
 
@@ -19,17 +18,17 @@ demo: .venv/.demo
 	@echo 'Imported with nothing but Python itself (python -S -I):'
 	@cd .demo && ../$(BIN)/python -S -I ../tests/demo.py
 
-test: .venv/.test
+test: $(READY_TO_TEST)
 	$(BIN)/python -m pytest -q -n auto
 
-check: .venv/.test
+check: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	for module in generated/*/impl_dispatch.py; do $(BIN)/mypy $$module || exit $$?; done
 	$(BIN)/codegen check
 
-bench: .venv/.test
+bench: .venv/.dev
 	$(BIN)/python tests/bench/dispatch_speed.py
 
 # What generated/ holds: three kernels, fitted to what was recorded of them and emitted again.
@@ -50,6 +49,10 @@ clean:
 	$(BIN)/python -m pip install -q -e '.[tuner]'
 	@touch $@
 
-.venv/.test: .venv/bin/python pyproject.toml
-	$(BIN)/python -m pip install -q -e '.$(EXTRAS)'
-	@touch $@ .venv/.demo
+.venv/.dev: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[tuner,dev]'
+	@touch $@
+
+.venv/.torch: .venv/.dev
+	$(BIN)/python -m pip install -q -e '.[torch]'
+	@touch $@

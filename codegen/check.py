@@ -116,7 +116,7 @@ def _check_manifest(path: Path) -> Verdict:
     try:
         module = default_output(load_manifest(path), path)
     except CodegenError as error:
-        return Verdict(place=path, faults=(str(error),))
+        return Verdict(place=path, faults=(str(error).removeprefix(f"{path}: "),))
     return check_module(module, manifest=path)
 
 
@@ -178,9 +178,11 @@ def policy_behind(path: Path) -> Policy:
     Raises:
         CodegenError: neither can be read, or the module has drifted from its manifest.
     """
-    data = read_bytes(path) if path.suffix == ".py" else None
-    if data is None:
+    if path.suffix != ".py":
         return policy_of(load_manifest(path))
+    data = read_bytes(path)
+    if data is None:
+        raise ManifestError("no such file", where=str(path), remedy="name a module or a manifest")
     named = manifest_named(_decoded(data))
     if named is None:
         raise ManifestError(

@@ -62,8 +62,14 @@ def _run(cli: click.Group, name: str) -> int:
         status = cli.main(prog_name=name, standalone_mode=False)
         if sys.stdout is not None:  # It is None where it was closed before we started.
             sys.stdout.flush()
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return 2
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else name
+        fact = error.format_message().rstrip(".")
+        click.echo(f"{name}: {fact}; see `{command} --help`", err=True)
         return 2
     except click.exceptions.Exit as error:
         return error.exit_code

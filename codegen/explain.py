@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from codegen.axes import AxisValue, CategoryAxis, Shape
+from codegen.axes import AxisValue, CategoryAxis, IntegerAxis, Shape
 from codegen.config import Config
 from codegen.decision import Among, Choose, Decision
 from codegen.errors import ManifestError, shown
@@ -71,6 +71,8 @@ def _place(policy: Policy, shape: Shape) -> str:
         for axis, value in zip(policy.axes, shape, strict=True)
         if not axis.holds(value)
     ]
+    if all(isinstance(a, IntegerAxis) and a.low is None and a.high is None for a in policy.axes):
+        return "unknown, the manifest records no envelope"
     return (
         f"outside the tuned envelope ({', '.join(beyond)})"
         if beyond

@@ -77,7 +77,8 @@ def _rows(
     if manifest.tune_meta.regret:
         yield "regret", _regret_text(manifest)
     yield "envelope", envelope_text(policy.axes)
-    yield "outside", _OUTSIDE[policy.outside]
+    if any(isinstance(a, CategoryAxis) or (a.low, a.high) != (None, None) for a in policy.axes):
+        yield "outside", _OUTSIDE[policy.outside]
     yield "regenerate", emit_command(manifest_file, output)
 
 

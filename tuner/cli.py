@@ -70,6 +70,11 @@ def cli() -> None:
     help="What a shape outside the range of the table gets.",
 )
 @click.option("--force", is_flag=True, help="Overwrite a file that is not a manifest.")
+@click.option(
+    "--accept-source",
+    is_flag=True,
+    help="The timings of TABLE hold, though the source was changed since they were recorded.",
+)
 def fit(
     table: Path, output: Path | None, source: Path | None, outside: Outside, **options: Any
 ) -> None:
@@ -108,7 +113,7 @@ def _need_numpy() -> None:
         import numpy as np  # noqa: F401, PLC0415
     except ImportError:
         raise MissingError(
-            "is not installed", where="numpy", remedy="pip install 'tuned-dispatch[tuner]'"
+            "is not installed", where="numpy", remedy="install it: pip install numpy"
         ) from None
 
 

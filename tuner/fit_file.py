@@ -34,6 +34,7 @@ class Request:
     max_leaves: int
     max_depth: int
     force: bool
+    accept_source: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,8 @@ def fit_file(request: Request) -> Fitted:
 
     Raises:
         TunerError: the table cannot be read, is not sound, or cannot be fitted to.
-        SourceError: the source cannot be read, or lies outside the manifest's directory.
+        SourceError: the source cannot be read, lies outside the manifest's directory, or is not
+            the one that the table was recorded of.
         OutputError: the output is not a manifest, or cannot be written.
         ManifestError: a name does not fit the manifest.
     """
@@ -59,6 +61,8 @@ def fit_file(request: Request) -> Fitted:
         _check_is_manifest(request.output)
     source = _source(request.source, request.output) if request.source else None
     table = read_table(request.table)
+    if source and not request.accept_source:
+        _check_is_recorded(table, *source)
     fit = fit_table(
         table,
         selector=request.selector,
@@ -86,6 +90,17 @@ def _check_is_manifest(path: Path) -> None:
             "exists, and is not a manifest",
             where=str(path),
             remedy="name another file with -o, or overwrite it with --force",
+        )
+
+
+def _check_is_recorded(table: LatencyTable, source: str, sha256: str) -> None:
+    """Raise SourceError if `table` says that it was recorded of another source than this."""
+    if table.source_sha256 not in {None, sha256}:
+        raise SourceError(
+            f"is not the source that {table.file} was recorded of (recorded as "
+            f"{str(table.source_sha256)[:12]}, now {sha256[:12]})",
+            where=source,
+            remedy="record the table again, or pass --accept-source if its timings still hold",
         )
 
 

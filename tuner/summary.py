@@ -58,4 +58,7 @@ def _band_source(table: LatencyTable) -> str:
 
 
 def _score(score: Score) -> str:
-    return f"geomean {score.geomean:.3f}, p95 {score.p95:.3f}, worst {score.worst:.3f}"
+    return "geomean {:.3f}, p95 {:.3f}, worst {:.3f}".format(
+        # Rounded as the manifest rounds them first: one number is printed one way.
+        *(round(value, 4) for value in (score.geomean, score.p95, score.worst))
+    )

@@ -25,9 +25,9 @@ _NOTHING = "no measurement on any shape"
 
 # What the manifest's remedies are for a table.
 _REMEDIES = {
-    "add it; `codegen schema` lists the fields": "add it; tuner/table_file.py lists the fields",
+    "add it; `codegen schema` lists the fields": "add it; the README shows a table",
     "remove it, or put it under extras": "remove it",
-    "see `codegen schema`": "the format stands in tuner/table_file.py",
+    "see `codegen schema`": "the README shows a table",
 }
 
 
@@ -41,11 +41,13 @@ class LatencyTable:
         repeat_latency_us: float64 (n_repeated, n_configs), a second run of the first shapes.
         reasons: one a config: None if it is kept, else why it is rejected. A rejected config has
             no latencies.
+        source_sha256: the hash of the source that was measured, None if the table does not say.
         file: the file's name without its directory; `sha256` is that of its bytes.
     """
 
     kernel: str
     dtype: str | None
+    source_sha256: str | None
     device: str
     arch: str | None
     toolchain: tuple[tuple[str, str], ...]
@@ -108,6 +110,7 @@ def _table(fields: TableFile, file: str, digest: str) -> LatencyTable:
     return LatencyTable(
         kernel=fields.kernel,
         dtype=fields.dtype,
+        source_sha256=fields.source_sha256,
         device=fields.device,
         arch=fields.arch,
         toolchain=tuple(fields.toolchain.items()),

@@ -8,8 +8,9 @@
 
 `latency_us` has a row a shape and in it a value a config, in microseconds; null where nothing was
 measured. Optional are `dtype`, `arch`, `toolchain` (tool → version), `method` (how it was timed),
-`rejected` (index of a config, as a string → why it was never measured) and `repeat_latency_us`:
-a second, independent run of the first shapes, from which the noise is read.
+`rejected` (index of a config, as a string → why it was never measured), `repeat_latency_us`, a
+second, independent run of the first shapes, from which the noise is read, and `source_sha256`, the
+hash (`codegen hash`) of the source that was measured.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from codegen.fields import (
     LaunchOption,
     LongText,
     ParamName,
+    Sha256,
     Slowdown,
     Strict,
     Text,
@@ -73,6 +75,7 @@ class TableFile(Strict):
     kernel: Text
     axis_names: Annotated[list[Identifier], Field(min_length=1, max_length=32)]
     dtype: Text | None = None
+    source_sha256: Sha256 | None = None
     device: Text
     arch: Text | None = None
     toolchain: dict[Text, Text] = Field(default={})

@@ -20,7 +20,7 @@ def guard(axes: Sequence[Axis], names: Mapping[str, str], outside: Return | Rais
         condition = f"not ({' and '.join(ranges)})"
     else:
         condition = " or ".join(grouped(_beyond(axis, names[axis.name]), "and") for axis in axes)
-    return (Note("outside the tuned envelope"), *branch(condition, (outside,), ()))
+    return branch(condition, (outside,), ())
 
 
 def _range(axis: Axis, name: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from codegen.axes import Axis, CategoryAxis, IntegerAxis
+from codegen.features import AxisTerm
 from codegen.plan.nodes import OUTSIDE, Ask, Cases, Cut, Leaf, Node, children
 
 __all__ = ["Folded", "fold"]
@@ -49,9 +50,9 @@ def _folded(node: Node, axis: Axis, default: int | None) -> Node | None:
     """Return `node` with `axis` checked on every way through it; None where a way never asks."""
     if node == OUTSIDE or (isinstance(node, Leaf) and node.config == default):
         return node
-    if isinstance(node, Cut) and isinstance(axis, IntegerAxis) and node.axis == axis.name:
+    if isinstance(axis, IntegerAxis) and isinstance(node, Cut) and _asks_about(node, axis.name):
         return _with_ends(node, axis, default)
-    if isinstance(node, Cases) and isinstance(axis, CategoryAxis) and node.axis == axis.name:
+    if isinstance(axis, CategoryAxis) and isinstance(node, Cases) and _asks_about(node, axis.name):
         return replace(node, otherwise=OUTSIDE)
     parts = [_folded(child, axis, default) for child in children(node)]
     found = [part for part in parts if part is not None]
@@ -64,7 +65,7 @@ def _with_ends(node: Cut, axis: IntegerAxis, default: int | None) -> Node:
         cuts, parts = (axis.low - 1, *cuts), (OUTSIDE, *parts)
     if axis.high is not None and parts[-1] != Leaf(-1 if default is None else default):
         cuts, parts = (*cuts, axis.high), (*parts, OUTSIDE)
-    return Cut(node.axis, cuts, parts)
+    return Cut(node.feature, cuts, parts)
 
 
 def _rebuilt(node: Node, parts: Sequence[Node]) -> Node:
@@ -82,6 +83,13 @@ def _rebuilt(node: Node, parts: Sequence[Node]) -> Node:
 
 def _places(node: Node, axis: str) -> int:
     """Count the topmost questions about `axis`."""
-    if isinstance(node, Cut | Cases) and node.axis == axis:
+    if _asks_about(node, axis):
         return 1
     return sum(_places(child, axis) for child in children(node))
+
+
+def _asks_about(node: Node, axis: str) -> bool:
+    """Say whether `node` asks for the value of `axis` itself."""
+    if isinstance(node, Cut):
+        return node.feature == AxisTerm(axis)
+    return isinstance(node, Cases) and node.axis == axis

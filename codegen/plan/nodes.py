@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from codegen.axes import AxisValue
-from codegen.features import Feature
+from codegen.features import Product, Ratio, Term
 
 __all__ = ["OUTSIDE", "Ask", "Cases", "Cut", "Leaf", "Node", "Outside", "cases", "children", "cut"]
 
@@ -26,9 +26,9 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """An integer axis cut at ascending `cuts`; `parts[i]` is for values up to `cuts[i]`."""
+    """An integer feature cut at ascending `cuts`; `parts[i]` is for values up to `cuts[i]`."""
 
-    axis: str
+    feature: Term | Product
     cuts: tuple[int, ...]
     parts: tuple[Node, ...]
 
@@ -44,9 +44,9 @@ class Cases:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Any other question: whether `feature <= threshold / denominator`."""
+    """Any other question: whether `ratio <= threshold / denominator`."""
 
-    feature: Feature
+    ratio: Ratio
     threshold: int
     denominator: int
     yes: Node
@@ -58,20 +58,22 @@ Node: TypeAlias = Leaf | Outside | Cut | Cases | Ask
 OUTSIDE = Outside()
 
 
-def cut(axis: str, cuts: Sequence[int], parts: Sequence[Node]) -> Node:
-    """Return `parts` side by side: cuts of the same axis opened, equal neighbours merged."""
+def cut(feature: Term | Product, cuts: Sequence[int], parts: Sequence[Node]) -> Node:
+    """Return `parts` side by side: cuts of the same feature opened, equal neighbours merged."""
     flat_cuts: list[int] = []
     flat_parts: list[Node] = []
     for i, part in enumerate(parts):
-        same_axis = isinstance(part, Cut) and part.axis == axis
-        flat_parts += part.parts if same_axis else (part,)  # type: ignore[union-attr]
-        flat_cuts += part.cuts if same_axis else ()  # type: ignore[union-attr]
+        if isinstance(part, Cut) and part.feature == feature:
+            flat_parts += part.parts
+            flat_cuts += part.cuts
+        else:
+            flat_parts.append(part)
         flat_cuts += cuts[i : i + 1]
     kept = [i for i in range(len(flat_cuts)) if flat_parts[i] != flat_parts[i + 1]]
     if not kept:
         return flat_parts[0]
     merged = [*(flat_parts[i] for i in kept), flat_parts[-1]]
-    return Cut(axis, tuple(flat_cuts[i] for i in kept), tuple(merged))
+    return Cut(feature, tuple(flat_cuts[i] for i in kept), tuple(merged))
 
 
 def cases(axis: str, by_value: Sequence[tuple[AxisValue, Node]]) -> Node:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from codegen.axes import Axis, CategoryAxis, IntegerAxis
 from codegen.config import Config
-from codegen.features import axes_of
+from codegen.features import AxisTerm, axes_of
 from codegen.literals import config_names, free_name
 from codegen.plan.entry import clamps, guard
 from codegen.plan.envelope import fold
@@ -64,7 +64,7 @@ def plan(policy: Policy) -> Program:
     writer = Writer(
         configs=[names.get(config.id, "") for config in policy.configs],
         axes=locals_,
-        outside=Raise() if policy.outside == "raise" else Return("DEFAULT"),
+        outside=Raise() if policy.outside == "raise" else Return("DEFAULT", "outside the envelope"),
     )
     body = (
         *_pins(policy, writer),
@@ -121,17 +121,23 @@ def _clamped(policy: Policy, node: Node) -> set[str]:
 
 
 def _asked(node: Node) -> Iterator[str]:
-    if isinstance(node, Ask):
+    """Yield the axes that `node` reads as part of a feature."""
+    if isinstance(node, Cut) and not isinstance(node.feature, AxisTerm):
         yield from axes_of(node.feature)
+    elif isinstance(node, Ask):
+        yield from axes_of(node.ratio)
     for child in children(node):
         yield from _asked(child)
 
 
 def _read(node: Node) -> Iterator[str]:
-    if isinstance(node, Cut | Cases):
+    """Yield the axes that `node` reads."""
+    if isinstance(node, Cut):
+        yield from axes_of(node.feature)
+    elif isinstance(node, Cases):
         yield node.axis
     elif isinstance(node, Ask):
-        yield from axes_of(node.feature)
+        yield from axes_of(node.ratio)
     for child in children(node):
         yield from _read(child)
 

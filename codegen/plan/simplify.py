@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from codegen.axes import Axis, AxisValue, IntegerAxis
 from codegen.decision import Among, Choose, Decision, Split
-from codegen.features import AxisTerm, Cdiv, Feature, Mod, Product, Ratio
+from codegen.errors import InternalError
+from codegen.features import AxisTerm, Cdiv, Mod, Product, Ratio, Term
 from codegen.plan.nodes import Ask, Leaf, Node, cases, cut
 
 __all__ = ["simplify"]
@@ -17,13 +18,13 @@ Interval: TypeAlias = tuple[int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of the axes at a place in the tree."""
+    """What is known of the axes, and of features of them, at a place in the tree."""
 
-    ranges: dict[str, Interval]
+    ranges: dict[Term | Product, Interval]
     values: dict[str, tuple[AxisValue, ...]]
 
-    def narrowed(self, axis: str, low: int | None, high: int | None) -> _Known:
-        return replace(self, ranges={**self.ranges, axis: (low, high)})
+    def narrowed(self, feature: Term | Product, low: int | None, high: int | None) -> _Known:
+        return replace(self, ranges={**self.ranges, feature: (low, high)})
 
     def among(self, axis: str, values: tuple[AxisValue, ...]) -> _Known:
         return replace(self, values={**self.values, axis: values})
@@ -31,11 +32,11 @@ class _Known:
 
 def simplify(decision: Decision, axes: tuple[Axis, ...]) -> Node:
     """Return `decision` as nodes that agree with it on every shape inside the envelope."""
-    ranges: dict[str, Interval] = {}
+    ranges: dict[Term | Product, Interval] = {}
     values: dict[str, tuple[AxisValue, ...]] = {}
     for axis in axes:
         if isinstance(axis, IntegerAxis):
-            ranges[axis.name] = (axis.low, axis.high)
+            ranges[AxisTerm(axis.name)] = (axis.low, axis.high)
         else:
             values[axis.name] = axis.values
     return _node(decision, _Known(ranges, values))
@@ -47,24 +48,30 @@ def _node(decision: Decision, known: _Known) -> Node:
             return Leaf(config)
         case Among():
             return _category(decision, known)
-        case Split(AxisTerm(axis), threshold):
-            return _axis(decision, axis, threshold, known)
+        case Split(Ratio() as ratio):
+            return _ratio(decision, ratio, known)
         case Split(Cdiv(axis, by), threshold):
             # cdiv(x, by) <= t holds exactly where x <= t * by, which costs no division.
-            return _axis(decision, axis, threshold * by, known)
-        case Split():
-            return _feature(decision, known)
+            return _cut(decision, AxisTerm(axis), threshold * by, known)
+        case Split((AxisTerm() | Mod() | Product()) as feature, threshold):
+            return _cut(decision, feature, threshold, known)
+    raise InternalError(f"a decision holds {decision}")
 
 
-def _axis(split: Split, axis: str, threshold: int, known: _Known) -> Node:
-    low, high = known.ranges[axis]
+def _cut(split: Split, feature: Term | Product, threshold: int, known: _Known) -> Node:
+    low, high = _interval(feature, known)
     if high is not None and high <= threshold:
         return _node(split.left, known)
     if low is not None and low > threshold:
         return _node(split.right, known)
-    left = _node(split.left, known.narrowed(axis, low, threshold))
-    right = _node(split.right, known.narrowed(axis, threshold + 1, high))
-    return cut(axis, (threshold,), (left, right))
+    left = _node(split.left, known.narrowed(feature, low, threshold))
+    right = _node(split.right, known.narrowed(feature, threshold + 1, high))
+    return cut(feature, (threshold,), (left, right))
+
+
+def _ratio(split: Split, ratio: Ratio, known: _Known) -> Node:
+    yes, no = _node(split.left, known), _node(split.right, known)
+    return yes if yes == no else Ask(ratio, split.threshold, split.denominator, yes, no)
 
 
 def _category(among: Among, known: _Known) -> Node:
@@ -80,35 +87,22 @@ def _category(among: Among, known: _Known) -> Node:
     return cases(among.axis, [(value, left if value in inside else right) for value in possible])
 
 
-def _feature(split: Split, known: _Known) -> Node:
-    settled = _settled(split, known)
-    if settled is not None:
-        return _node(split.left if settled else split.right, known)
-    yes, no = _node(split.left, known), _node(split.right, known)
-    if yes == no:
-        return yes
-    return Ask(split.feature, split.threshold, split.denominator, yes, no)
+def _interval(feature: Term | Product, known: _Known) -> Interval:
+    """Return the tightest bounds that are known of `feature`."""
+    low, high = _from_axes(feature, known)
+    asked_low, asked_high = known.ranges.get(feature, (None, None))
+    lows = [bound for bound in (low, asked_low) if bound is not None]
+    highs = [bound for bound in (high, asked_high) if bound is not None]
+    return max(lows, default=None), min(highs, default=None)
 
 
-def _settled(split: Split, known: _Known) -> bool | None:
-    """Return the answer if every shape that can come here gives the same, else None."""
-    if isinstance(split.feature, Ratio):
-        return None
-    low, high = _interval(split.feature, known)
-    if high is not None and high <= split.threshold:
-        return True
-    if low is not None and low > split.threshold:
-        return False
-    return None
-
-
-def _interval(feature: Feature, known: _Known) -> Interval:
-    """Return bounds of `feature`; a product has some only where no factor can be negative."""
+def _from_axes(feature: Term | Product, known: _Known) -> Interval:
+    """Return bounds from those of the axes; a product has some where no factor can be negative."""
     match feature:
-        case AxisTerm(axis):
-            return known.ranges[axis]
+        case AxisTerm():
+            return known.ranges[feature]
         case Cdiv(axis, by):
-            low, high = known.ranges[axis]
+            low, high = known.ranges[AxisTerm(axis)]
             return (
                 None if low is None else -(-low // by),
                 None if high is None else -(-high // by),
@@ -116,13 +110,15 @@ def _interval(feature: Feature, known: _Known) -> Interval:
         case Mod(_, by):
             return (0, by - 1)
         case Product(terms):
-            low, high = 1, 1
-            for term in terms:
-                term_low, term_high = _interval(term, known)
-                if term_low is None or term_low < 0:
-                    return (None, None)
-                low *= term_low
-                high = None if high is None or term_high is None else high * term_high
-            return (low, high)
-        case Ratio():
+            return _product([_interval(term, known) for term in terms])
+
+
+def _product(factors: list[Interval]) -> Interval:
+    low: int = 1
+    high: int | None = 1
+    for factor_low, factor_high in factors:
+        if factor_low is None or factor_low < 0:
             return (None, None)
+        low *= factor_low
+        high = None if high is None or factor_high is None else high * factor_high
+    return (low, high)

@@ -8,8 +8,9 @@ from itertools import groupby
 from typing import TypeAlias
 
 from codegen.axes import Axis, AxisValue, IntegerAxis, Shape
+from codegen.features import Product, Term
 from codegen.literals import literal
-from codegen.plan.conditions import asks
+from codegen.plan.conditions import asks, spelled
 from codegen.plan.nodes import OUTSIDE, Ask, Cases, Cut, Leaf, Node
 
 __all__ = ["Block", "Branch", "Clamp", "Note", "Raise", "Return", "Writer", "branch"]
@@ -21,9 +22,10 @@ _LONG_CHAIN = 32
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """`return NAME`."""
+    """`return NAME`, with a word on why where it is not plain."""
 
     name: str
+    note: str = ""
     kind: str = "return"
 
 
@@ -109,29 +111,27 @@ class Writer:
         match node:
             case Leaf(config):
                 return (Return(self.configs[config]),)
-            case Cut(axis, cuts, parts):
-                return self._ranges(self.axes[axis], cuts, parts)
+            case Cut(feature, cuts, parts):
+                return self._ranges(feature, cuts, parts)
             case Cases():
                 return self._cases(node)
-            case Ask(feature, threshold, denominator, yes, no):
-                condition = asks(feature, threshold, denominator, self.axes)
+            case Ask(ratio, threshold, denominator, yes, no):
+                condition = asks(ratio, threshold, denominator, self.axes)
                 return branch(condition, self.block(yes), self.block(no))
             case _:
                 return (self.outside,)
 
-    def _ranges(self, name: str, cuts: Sequence[int], parts: Sequence[Node]) -> Block:
+    def _ranges(self, feature: Term | Product, cuts: Sequence[int], parts: Sequence[Node]) -> Block:
         """Halve `parts` by how likely they are: what lies outside the envelope hardly ever is."""
         if len(parts) == 1:
             return self.block(parts[0])
         weights = [0 if part == OUTSIDE else 1 for part in parts]
         at = min(range(1, len(parts)), key=lambda i: (abs(sum(weights[:i]) - sum(weights[i:])), i))
-        edge = cuts[at - 1]
-        lone_outside = parts[:at] == (OUTSIDE,)
-        condition = (
-            f"{name} < {literal(edge + 1)}" if lone_outside else f"{name} <= {literal(edge)}"
-        )
-        left = self._ranges(name, cuts[: at - 1], parts[:at])
-        return branch(condition, left, self._ranges(name, cuts[at:], parts[at:]))
+        condition = asks(feature, cuts[at - 1], 1, self.axes)
+        if parts[:at] == (OUTSIDE,):
+            condition = f"{spelled(feature, self.axes)} < {literal(cuts[at - 1] + 1)}"
+        left = self._ranges(feature, cuts[: at - 1], parts[:at])
+        return branch(condition, left, self._ranges(feature, cuts[at:], parts[at:]))
 
     def _cases(self, node: Cases) -> Block:
         name = self.axes[node.axis]

@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from regret_on_device import (
     FLUSH_BYTES,
     KERNELS,
@@ -32,6 +34,8 @@ from regret_on_device import (
     measure_kernel,
     missing,
 )
+
+from codegen.source_hash import source_sha256_of
 
 AGAIN = 24
 
@@ -86,6 +90,7 @@ def write(
         "kernel": raw["kernel"],
         "axis_names": raw["axis_names"],
         "dtype": raw["dtype"],
+        "source_sha256": source_sha256_of(ROOT / "generated" / raw["kernel"] / "impl.py"),
         "device": torch.cuda.get_device_name(),
         "arch": f"sm_{major}{minor}",
         "toolchain": {"torch": torch.__version__, "triton": triton.__version__},

@@ -311,3 +311,23 @@ def test_offsets_past_2_to_the_31(kernel: str, device: str) -> None:
     finally:
         del inputs
         torch.cuda.empty_cache()
+
+
+@each_kernel
+def test_a_forward_is_captured_in_a_cuda_graph(kernel: str, device: str) -> None:
+    """A forward that asks the dispatch can be captured, and the replay computes it anew."""
+    import torch
+
+    if INTERPRETED:
+        pytest.skip("the interpreter has no graphs")
+    impl, _ = load(kernel)
+    model, inputs = make_model(impl, device), make_inputs(kernel, SHAPES[kernel][-1], device)
+    model(*inputs)  # compiles, which a capture must not do
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        output = model(*inputs)
+    for tensor in inputs:
+        tensor.normal_()
+    output.fill_(float("nan"))
+    graph.replay()
+    torch.testing.assert_close(output, model(*inputs))

@@ -416,10 +416,13 @@ def test_show_refuses_what_is_not_ours(place: Path, command: Command) -> None:
         2,
         "codegen: x.py: is not a module that codegen emitted; name a manifest\n",
     )
-    for name in ("nowhere.py", "nowhere.json"):
+    for name, fact in (
+        ("nowhere.py", "no such file"),
+        ("nowhere.json", "cannot be read: no such file or directory"),
+    ):
         ran = command("show", name, "--shape", "1")
         assert ran.status == 2
-        assert ran.err.startswith(f"codegen: {name}: cannot be read: no such file or directory; ")
+        assert ran.err.startswith(f"codegen: {name}: {fact}; ")
 
 
 # schema, hash, and the command itself
@@ -496,11 +499,10 @@ def test_help_lists_the_commands_in_the_order_of_use(command: Command) -> None:
 
 @pytest.mark.parametrize("arguments", [("emit",), ("emit", "--nope"), ("nope",), ("show", "x")])
 def test_a_wrong_usage_is_status_2(arguments: tuple[str, ...], command: Command) -> None:
-    """A wrong usage prints the usage and what is wrong with it, and returns 2."""
+    """A wrong usage is one line that says what is wrong and where to read on, and returns 2."""
     ran = command(*arguments)
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err.startswith("Usage: codegen")
-    assert "\nError: " in ran.err
+    assert re.fullmatch(r"codegen: .+; see `codegen.* --help`\n", ran.err)
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,23 @@ def test_the_source_is_hashed_and_named_from_the_manifest(tuner: Any) -> None:
     assert above.file == "kernels/impl.py"
 
 
+def test_a_table_of_another_source_is_refused_unless_it_still_holds(tuner: Any) -> None:
+    """A table that names its source is fitted to no other, unless the user vouches for it."""
+    Path("impl.py").write_text(KERNEL)
+    table = table_file(source_sha256=source_sha256_of(Path("impl.py")))
+    assert tuner("fit", table, "--source", "impl.py")[0] == 0
+    Path("impl.py").write_text(KERNEL.replace("return x", "return x + 0"))
+    before = Path("manifest.json").read_bytes()
+    status, _, err = tuner("fit", table, "--source", "impl.py")
+    assert status == 2
+    assert "impl.py: is not the source that table.json was recorded of (recorded as " in err
+    assert Path("manifest.json").read_bytes() == before
+    assert tuner("fit", table, "--source", "impl.py", "--accept-source")[0] == 0
+    written = load_manifest(Path("manifest.json")).kernel.source
+    assert written is not None
+    assert written.sha256 == source_sha256_of(Path("impl.py"))
+
+
 def test_a_source_elsewhere_is_refused_with_the_remedy(tuner: Any) -> None:
     """A manifest names its source by a path beside or below it, so it has to be written there."""
     Path("a").mkdir()
@@ -208,7 +225,7 @@ def test_without_numpy_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "numpy", None)
     status, _, err = tuner("fit", table_file(), "-o", "out.json")
     assert status == 2
-    assert err == "tuner: numpy: is not installed; pip install 'tuned-dispatch[tuner]'\n"
+    assert err == "tuner: numpy: is not installed; install it: pip install numpy\n"
 
 
 @pytest.mark.parametrize("code", ["import tuner", "import tuner.cli", "from tuner import Config"])

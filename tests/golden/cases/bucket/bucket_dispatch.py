@@ -29,6 +29,7 @@ class Config:
     num_ctas: "int | None"
     num_stages: "int | None"
     num_warps: "int | None"
+    # triton.Config has these besides; a tuned config carries no code.
     pre_hook = None
     ir_override = None
 
@@ -77,6 +78,7 @@ class Config:
         return Config, (self._params, self._launch)
 
 
+# Named by their values; W is num_warps, S num_stages, C num_ctas, R maxnreg.
 M16_N64_K256_W4_S4 = Config(
     {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 256},
     {"num_warps": 4, "num_stages": 4},
@@ -111,35 +113,34 @@ DEFAULT = M64_N128_K64_W4_S3
 def _select_config(shape: "tuple[int, ...]") -> Config:
     """Return the config for `shape`, which is (M, N, K)."""
     M, N, K = shape
-    # outside the tuned envelope
     if not 1 <= K <= 16384:
-        return DEFAULT
+        return DEFAULT  # outside the envelope
     if M <= 64:
         if M <= 16:
             if M < 1:
-                return DEFAULT
+                return DEFAULT  # outside the envelope
             elif N <= 1024:
                 if N < 1:
-                    return DEFAULT
+                    return DEFAULT  # outside the envelope
                 else:
                     return M16_N64_K256_W4_S4
             elif N <= 16384:
                 return M64_N64_K128_W4_S3
             else:
-                return DEFAULT
+                return DEFAULT  # outside the envelope
         elif N <= 128:
             if N < 1:
-                return DEFAULT
+                return DEFAULT  # outside the envelope
             else:
                 return M16_N64_K256_W4_S4
         elif N <= 16384:
             return M64_N64_K128_W4_S3
         else:
-            return DEFAULT
+            return DEFAULT  # outside the envelope
     elif M <= 256:
         if N <= 128:
             if N < 1:
-                return DEFAULT
+                return DEFAULT  # outside the envelope
             else:
                 return M64_N64_K128_W4_S3
         else:
@@ -152,16 +153,16 @@ def _select_config(shape: "tuple[int, ...]") -> Config:
         elif N <= 16384:
             return M128_N256_K64_W8_S3
         else:
-            return DEFAULT
+            return DEFAULT  # outside the envelope
     elif M <= 16384:
         if N <= 128:
             if N < 1:
-                return DEFAULT
+                return DEFAULT  # outside the envelope
             else:
                 return M128_N128_K64_W8_S3
         elif N <= 16384:
             return M128_N256_K64_W8_S3
         else:
-            return DEFAULT
+            return DEFAULT  # outside the envelope
     else:
-        return DEFAULT
+        return DEFAULT  # outside the envelope

@@ -30,6 +30,7 @@ class Config:
     num_ctas: "int | None"
     num_stages: "int | None"
     num_warps: "int | None"
+    # triton.Config has these besides; a tuned config carries no code.
     pre_hook = None
     ir_override = None
 
@@ -78,6 +79,7 @@ class Config:
         return Config, (self._params, self._launch)
 
 
+# Named by their values; W is num_warps, S num_stages, C num_ctas, R maxnreg.
 M16_N64_K256_W4_S4 = Config(
     {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 256},
     {"num_warps": 4, "num_stages": 4},
@@ -112,13 +114,12 @@ DEFAULT = M64_N64_K128_W4_S3
 def _select_config(shape: "tuple[str, int, int, str]") -> Config:
     """Return the config for `shape`, which is (dtype, vector, N, layout)."""
     dtype, vector, N, layout = shape
-    # outside the tuned envelope
     if (
         vector not in (1, 2, 4, 8)
         or not 1 <= N <= 32768
         or layout not in ("row", 'it\'s "col"\n')
     ):
-        return DEFAULT
+        return DEFAULT  # outside the envelope
     if dtype in ("float16", "bfloat16"):
         if N <= 4096:
             if layout == "row":
@@ -142,4 +143,4 @@ def _select_config(shape: "tuple[str, int, int, str]") -> Config:
         else:
             return M64_N128_K64_W4_S3
     else:
-        return DEFAULT
+        return DEFAULT  # outside the envelope

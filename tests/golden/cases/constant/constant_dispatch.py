@@ -7,7 +7,6 @@
 # target     NVIDIA H200
 # selector   constant, depth 0, 1 leaf, 1 of 2 configs
 # envelope   R open, C open
-# outside    the default config
 # regenerate codegen emit manifest.json -o constant_dispatch.py
 """Choose the tuned config for a shape. Generated: change the manifest, not this file."""
 
@@ -29,6 +28,7 @@ class Config:
     num_ctas: "int | None"
     num_stages: "int | None"
     num_warps: "int | None"
+    # triton.Config has these besides; a tuned config carries no code.
     pre_hook = None
     ir_override = None
 
@@ -77,6 +77,7 @@ class Config:
         return Config, (self._params, self._launch)
 
 
+# Named by their values; W is num_warps, S num_stages, C num_ctas, R maxnreg.
 R8_C1024_W4_S3 = Config(
     {"BLOCK_R": 8, "BLOCK_C": 1024},
     {"num_warps": 4, "num_stages": 3},

@@ -29,6 +29,7 @@ class Config:
     num_ctas: "int | None"
     num_stages: "int | None"
     num_warps: "int | None"
+    # triton.Config has these besides; a tuned config carries no code.
     pre_hook = None
     ir_override = None
 
@@ -77,6 +78,7 @@ class Config:
         return Config, (self._params, self._launch)
 
 
+# Named by their values; W is num_warps, S num_stages, C num_ctas, R maxnreg.
 M16_N64_K256_W4_S4 = Config(
     {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 256},
     {"num_warps": 4, "num_stages": 4},
@@ -111,9 +113,8 @@ DEFAULT = M16_N64_K256_W4_S4
 def _select_config(shape: "tuple[int, ...]") -> Config:
     """Return the config for `shape`, which is (M, N, K)."""
     M, N, K = shape
-    # outside the tuned envelope
     if not 1 <= M <= 65536 or not 1 <= N <= 65536 or K < 0:
-        return DEFAULT
+        return DEFAULT  # outside the envelope
     if ((M + 127) // 128) * ((N + 255) // 256) <= 132:
         if K % 64 == 0:
             if M * N * K <= 2147483647:

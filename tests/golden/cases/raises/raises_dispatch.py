@@ -29,6 +29,7 @@ class Config:
     num_ctas: "int | None"
     num_stages: "int | None"
     num_warps: "int | None"
+    # triton.Config has these besides; a tuned config carries no code.
     pre_hook = None
     ir_override = None
 
@@ -77,6 +78,7 @@ class Config:
         return Config, (self._params, self._launch)
 
 
+# Named by their values; W is num_warps, S num_stages, C num_ctas, R maxnreg.
 M16_N64_K256_W4_S4 = Config(
     {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 256},
     {"num_warps": 4, "num_stages": 4},
@@ -111,7 +113,6 @@ DEFAULT = M16_N64_K256_W4_S4
 def _select_config(shape: "tuple[int, int, int, str]") -> Config:
     """Return the config for `shape`, which is (M, N, K, dtype)."""
     M, N, K, dtype = shape
-    # outside the tuned envelope
     if N > 4096 or K < 32 or dtype != "float16":
         raise _outside(shape)
     if M <= 64:

@@ -29,6 +29,7 @@ class Config:
     num_ctas: "int | None"
     num_stages: "int | None"
     num_warps: "int | None"
+    # triton.Config has these besides; a tuned config carries no code.
     pre_hook = None
     ir_override = None
 
@@ -77,6 +78,7 @@ class Config:
         return Config, (self._params, self._launch)
 
 
+# Named by their values; W is num_warps, S num_stages, C num_ctas, R maxnreg.
 M16_N64_K256_W4_S4 = Config(
     {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 256},
     {"num_warps": 4, "num_stages": 4},
@@ -131,20 +133,19 @@ def _select_config(shape: "tuple[int, int, str]") -> Config:
         M == 100000 and N == -5 and dtype == "float16"
     ):
         return M128_N128_K64_W8_S3
-    # outside the tuned envelope
     if dtype not in ("float16", "float32"):
-        return DEFAULT
+        return DEFAULT  # outside the envelope
     if M <= 64:
         return M16_N64_K256_W4_S4
     elif M <= 8192:
         if N <= 1024:
             if N < 1:
-                return DEFAULT
+                return DEFAULT  # outside the envelope
             else:
                 return M64_N128_K64_W4_S3
         elif N <= 8192:
             return M128_N128_K64_W8_S3
         else:
-            return DEFAULT
+            return DEFAULT  # outside the envelope
     else:
-        return DEFAULT
+        return DEFAULT  # outside the envelope

@@ -29,6 +29,7 @@ class Config:
     num_ctas: "int | None"
     num_stages: "int | None"
     num_warps: "int | None"
+    # triton.Config has these besides; a tuned config carries no code.
     pre_hook = None
     ir_override = None
 
@@ -77,6 +78,7 @@ class Config:
         return Config, (self._params, self._launch)
 
 
+# Named by their values; W is num_warps, S num_stages, C num_ctas, R maxnreg.
 M64_EVEN_K_TRUE_SCALE0P1_LAYOUT_ROW_MAJOR_HINT_NONE_O_48D94E = Config(
     {
         "BLOCK_M": 64,
@@ -155,7 +157,7 @@ def _select_config(shape: "tuple[int, ...]") -> Config:
     if M <= 10:
         if M <= 5:
             if M < 1:
-                return DEFAULT
+                return DEFAULT  # outside the envelope
             else:
                 return M64_EVEN_K_TRUE_SCALE0P1_LAYOUT_ROW_MAJOR_HINT_NONE_O_48D94E
         else:
@@ -167,4 +169,4 @@ def _select_config(shape: "tuple[int, ...]") -> Config:
     elif M <= 100:
         return IMPORT_FALSE
     else:
-        return DEFAULT
+        return DEFAULT  # outside the envelope

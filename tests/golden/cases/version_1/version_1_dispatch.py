@@ -7,7 +7,6 @@
 # target     unknown
 # selector   tree, depth 1, 2 leaves, 2 of 2 configs
 # envelope   M open, N open, K open
-# outside    as at the nearest point of the envelope
 # regenerate codegen emit manifest.json -o version_1_dispatch.py
 """Choose the tuned config for a shape. Generated: change the manifest, not this file."""
 
@@ -29,6 +28,7 @@ class Config:
     num_ctas: "int | None"
     num_stages: "int | None"
     num_warps: "int | None"
+    # triton.Config has these besides; a tuned config carries no code.
     pre_hook = None
     ir_override = None
 
@@ -77,6 +77,7 @@ class Config:
         return Config, (self._params, self._launch)
 
 
+# Named by their values; W is num_warps, S num_stages, C num_ctas, R maxnreg.
 M16_N64_K256_W4_S2 = Config(
     {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 256},
     {"num_warps": 4, "num_stages": 2, "num_ctas": 1},
