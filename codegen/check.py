@@ -79,25 +79,38 @@ def _below(directory: Path) -> Iterator[Verdict]:
     """Yield the verdicts on our modules in `directory`, and on manifests without a module."""
     spoken_for: set[Path] = set()
     manifests: list[Path] = []
-    for root, directories, files in os.walk(directory):
+    unread: list[OSError] = []
+    for root, directories, files in os.walk(directory, onerror=unread.append):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
         for path in (Path(root, name) for name in sorted(files)):
+            if path.suffix not in {".json", ".py"} or not path.is_file():
+                continue
             if path.name == _MANIFEST_NAME:
                 manifests.append(path)
-            elif path.suffix == ".py" and _starts_as_ours(path):
-                spoken_for.add(_manifest_of(path))
-                yield check_module(path)
+            elif path.suffix == ".py":
+                try:
+                    if not _starts_as_ours(path):
+                        continue
+                    spoken_for.add(_manifest_of(path))
+                except (OSError, CodegenError) as error:
+                    yield _unreadable(path, error)
+                else:
+                    yield check_module(path)
+    yield from (_unreadable(Path(error.filename), error) for error in unread)
     for manifest in manifests:
         if absolute(manifest) not in spoken_for:
             yield _check_manifest(manifest)
 
 
 def _starts_as_ours(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return is_ours(_decoded(file.read(64)))
-    except OSError:
-        return False
+    with path.open("rb") as file:
+        return is_ours(_decoded(file.read(64)))
+
+
+def _unreadable(place: Path, error: Exception) -> Verdict:
+    """Return the verdict on what could not be looked into: it is not known to be good."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return Verdict(place=place, faults=(f"cannot be read: {reason.lower()}; make it readable",))
 
 
 def _manifest_of(module: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codegen._version import __version__
-from codegen.command import Command, exit_status
+from codegen.command import Command, exit_status, say
 
 if TYPE_CHECKING:
     from codegen.emit import Emission
@@ -82,11 +82,11 @@ def check(paths: tuple[Path, ...]) -> int:
     verdicts = check_paths(paths or (Path("generated"),))
     for verdict in verdicts:
         for fault in verdict.faults:
-            click.echo(f"{verdict.place}: {fault}", err=True)
+            say(f"{verdict.place}: {fault}", err=True)
         if verdict.good:
-            click.echo(f"{verdict.place}: ok")
+            say(f"{verdict.place}: ok")
     bad = sum(not verdict.good for verdict in verdicts)
-    click.echo(f"{len(verdicts)} checked, {bad} failed")
+    say(f"{len(verdicts)} checked, {bad} failed")
     return 1 if bad else 0
 
 
@@ -102,11 +102,11 @@ def show(path: Path, shape: str) -> None:
     policy = policy_behind(path)
     explanation = explain(policy, parse_shape(shape, policy))
     axes = zip(policy.axes, explanation.shape, strict=True)
-    click.echo(f"shape   {', '.join(f'{axis.name} = {comment(str(v))}' for axis, v in axes)}")
-    click.echo(f"place   {comment(explanation.place)}")
+    say(f"shape   {', '.join(f'{axis.name} = {comment(str(v))}' for axis, v in axes)}")
+    say(f"place   {comment(explanation.place)}")
     for step in explanation.path:
-        click.echo(f"path    {comment(step)}")
-    click.echo(f"config  {explanation.config.id if explanation.config else 'none, ValueError'}")
+        say(f"path    {comment(step)}")
+    say(f"config  {explanation.config.id if explanation.config else 'none, ValueError'}")
 
 
 @cli.command(cls=Command)
@@ -116,7 +116,7 @@ def schema() -> None:
 
     from codegen.manifest import Manifest  # noqa: PLC0415
 
-    click.echo(json.dumps(Manifest.model_json_schema(), indent=2))
+    say(json.dumps(Manifest.model_json_schema(), indent=2))
 
 
 @cli.command("hash", cls=Command)
@@ -129,7 +129,7 @@ def hash_(sources: tuple[Path, ...]) -> None:
     from codegen.source_hash import source_sha256_of  # noqa: PLC0415
 
     for source in sources:
-        click.echo(f"{source_sha256_of(source)}  {source}")
+        say(f"{source_sha256_of(source)}  {source}")
 
 
 def _compare(item: Emission, old: bytes | None, *, diff: bool) -> None:
@@ -139,10 +139,10 @@ def _compare(item: Emission, old: bytes | None, *, diff: bool) -> None:
         return
     if diff:
         before = (old or b"").decode("utf-8", "replace")
-        click.echo("".join(_diff(before, item.text, str(item.output))), nl=False)
+        say("".join(_diff(before, item.text, str(item.output))), nl=False)
     else:
         command = emit_command(item.manifest_path, None if item.at_default else item.output)
-        click.echo(f"{item.output}: would change; run: {command}", err=True)
+        say(f"{item.output}: would change; run: {command}", err=True)
 
 
 def _diff(old: str, new: str, name: str) -> list[str]:
@@ -152,15 +152,19 @@ def _diff(old: str, new: str, name: str) -> list[str]:
 
 def _write(item: Emission) -> None:
     from codegen.check import stale_source  # noqa: PLC0415
+    from codegen.errors import CodegenError  # noqa: PLC0415
     from codegen.files import exists, write_text  # noqa: PLC0415
 
     changed = write_text(item.output, item.text)
-    click.echo(f"{item.output}: {'written' if changed else 'unchanged'}")
+    say(f"{item.output}: {'written' if changed else 'unchanged'}")
     source = item.manifest.kernel.source
     if source and exists(item.manifest_path.parent / source.file):
-        fault = stale_source(item.manifest, item.manifest_path)
+        try:
+            fault = stale_source(item.manifest, item.manifest_path)
+        except CodegenError as error:
+            fault = str(error)
         if fault:
-            click.echo(f"warning: {fault}", err=True)
+            say(f"warning: {fault}", err=True)
 
 
 def main() -> None:

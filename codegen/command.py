@@ -13,12 +13,14 @@ import contextlib
 import os
 import sys
 import traceback
+from typing import TextIO
 
 import click
+from click.utils import PacifyFlushWrapper
 
 from codegen.errors import CodegenError
 
-__all__ = ["Command", "exit_status"]
+__all__ = ["Command", "exit_status", "say"]
 
 _INTERNAL = 70
 _INTERRUPTED = 130
@@ -35,21 +37,32 @@ class Command(click.Command):
             return list(self.commands)
 
 
+def say(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print `text`; a reader that has gone, as in `codegen check | head -1`, changes nothing else.
+
+    What the stream cannot encode is escaped.
+    """
+    try:
+        click.echo(text, err=err, nl=nl)
+    except UnicodeEncodeError:
+        click.echo(text.encode("ascii", "backslashreplace").decode(), err=err, nl=nl)
+    except BrokenPipeError:
+        _give_up(sys.stderr if err else sys.stdout)
+
+
 def exit_status(cli: click.Group, name: str) -> int:
     """Run `cli` on the command line's arguments and return its exit status."""
     try:
         return _run(cli, name)
-    except (BrokenPipeError, SystemExit):
-        # The reader has gone, as in `codegen schema | head`: click says so by SystemExit. There is
-        # no one to tell.
-        _give_up_stdout()
-        return 0
+    except SystemExit:
+        # Click ends so when the reader of `--help` has gone; no one else does.
+        return 0 if type(sys.stdout) is PacifyFlushWrapper else _INTERNAL
     except RecursionError:
-        click.echo(f"{name}: the input is nested too deeply; make it shallower", err=True)
+        say(f"{name}: the input is nested too deeply; make it shallower", err=True)
         return 2
     except Exception:  # noqa: BLE001 (the last line of defence)
-        click.echo(traceback.format_exc(), err=True)
-        click.echo(
+        say(traceback.format_exc(), err=True)
+        say(
             f"{name}: internal error: this is a fault of {name}, not of your input; please report "
             "it with the lines above and the manifest",
             err=True,
@@ -69,28 +82,28 @@ def _run(cli: click.Group, name: str) -> int:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else name
         fact = error.format_message().rstrip(".")
-        click.echo(f"{name}: {fact}; see `{command} --help`", err=True)
+        say(f"{name}: {fact}; see `{command} --help`", err=True)
         return 2
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo(f"{name}: interrupted", err=True)
+        say(f"{name}: interrupted", err=True)
         return _INTERRUPTED
     except CodegenError as error:
-        click.echo(f"{name}: {error}", err=True)
+        say(f"{name}: {error}", err=True)
         return 2
     except BrokenPipeError:
-        raise
+        return 0
     except OSError as error:
         place, reason = error.filename or "standard output", (error.strerror or str(error)).lower()
-        click.echo(f"{name}: {place}: {reason}; mend that and run the command again", err=True)
+        say(f"{name}: {place}: {reason}; mend that and run the command again", err=True)
         if not error.filename:
-            _give_up_stdout()
+            _give_up(sys.stdout)
         return 2
     return status if isinstance(status, int) else 0
 
 
-def _give_up_stdout() -> None:
+def _give_up(stream: TextIO) -> None:
     """Let what is still to be printed go nowhere: Python would fail on it once more at its exit."""
     with contextlib.suppress(AttributeError, OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

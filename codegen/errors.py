@@ -64,7 +64,8 @@ class CodegenError(Exception):
 
     def __str__(self) -> str:
         """Return the one line a user reads."""
-        return f"{self.where}: {self.fact}; {self.remedy}"
+        line = f"{self.where}: {self.fact}; {self.remedy}"
+        return line.replace("\r", "\\r").replace("\n", "\\n")
 
 
 class ManifestError(CodegenError):

@@ -16,6 +16,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from codegen.literals import readable
+
 __all__ = [
     "AxisValueField",
     "Count",
@@ -100,7 +102,7 @@ def only_a_leaf(value: Any) -> Any:
 def _relative(path: str) -> str:
     parts = path.split("/")
     if (
-        not path.isprintable()
+        not readable(path)
         or path.startswith("/")
         or "\\" in path
         or ":" in path

@@ -6,7 +6,6 @@ returns text that can be nothing else than what it is meant to be.
 
 from __future__ import annotations
 
-import builtins
 import keyword
 import re
 from collections import Counter
@@ -16,7 +15,7 @@ from hashlib import sha256
 from codegen.config import Config, Value
 from codegen.errors import InternalError
 
-__all__ = ["comment", "config_names", "free_name", "literal"]
+__all__ = ["comment", "config_names", "free_name", "literal", "readable"]
 
 _NAME_LENGTH = 60
 _DIGITS = 6
@@ -25,6 +24,18 @@ _SHORT = {"num_warps": "W", "num_stages": "S", "num_ctas": "C", "maxnreg": "R"}
 _READABLE = re.compile(
     '[ -"$-~\u00a1-\u00ac\u00ae-\u024f\u0370-\u03ff\u0400-\u04ff'
     "\u3041-\u3096\u30a1-\u30fe\u4e00-\u9fff\uac00-\ud7a3]"
+)
+# What a local had better not be called. A list of our own: Python's grows with its versions, and
+# the bytes we emit must not.
+_BUILTINS = frozenset(
+    """
+    abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr classmethod
+    compile complex copyright credits delattr dict dir divmod enumerate eval exec exit filter float
+    format frozenset getattr globals hasattr hash help hex id input int isinstance issubclass iter
+    len license list locals map max memoryview min next object oct open ord pow print property quit
+    range repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars
+    zip
+    """.split()  # noqa: SIM905
 )
 _NAMELESS = re.compile(r"[^A-Za-z0-9]+")
 
@@ -62,6 +73,11 @@ def comment(text: str) -> str:
     return "".join(c if _READABLE.match(c) else _escaped(c) for c in text)
 
 
+def readable(text: str) -> bool:
+    """Say whether `text` holds nothing but what a comment can show as it is, and `#`."""
+    return all(c == "#" or _READABLE.match(c) for c in text)
+
+
 def _escaped(character: str) -> str:
     """Return the escape that stands for `character` in a string; those of ASCII have one, too."""
     return ascii(character)[1:-1] if character != "#" else "\\x23"
@@ -75,7 +91,7 @@ def free_name(wanted: str, taken: Collection[str]) -> str:
     """
     if not (wanted.isidentifier() and wanted.isascii()):
         raise InternalError(f"{wanted!a} is not an identifier")
-    while wanted in taken or keyword.iskeyword(wanted) or hasattr(builtins, wanted):
+    while wanted in taken or keyword.iskeyword(wanted) or wanted in _BUILTINS:
         wanted += "_"
     return wanted
 

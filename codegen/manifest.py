@@ -236,8 +236,9 @@ def policy_of(manifest: Manifest) -> Policy:
     configs = {candidate.id: candidate for candidate in _candidates(manifest)}
     ids = manifest.selector.config_ids
     chosen = [_kept(configs, id_, f"selector.config_ids[{i}]") for i, id_ in enumerate(ids)]
-    for i, id_ in enumerate(ids):
-        _no_repeat(ids, i, f"selector.config_ids[{i}]", f"config {shown(id_)}")
+    if len(set(ids)) < len(ids):  # Looked for one by one only where there is one to be found.
+        for i, id_ in enumerate(ids):
+            _no_repeat(ids, i, f"selector.config_ids[{i}]", f"config {shown(id_)}")
     site = Site(path="selector.payload", axes=axes, configs=len(ids))
     return Policy(
         axes=tuple(axes.values()),
@@ -283,7 +284,7 @@ def _candidates(manifest: Manifest) -> Iterator[Candidate]:
             raise ManifestError(
                 f"{shown(candidate.id)} is not the id of these params",
                 where=f"{where}.id",
-                remedy=f"their id is {derived}",
+                remedy=f"their id is {derived[:1000]}",
             )
         yield candidate
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from codegen.emit import Emission
 from codegen.errors import OutputError
-from codegen.files import absolute, exists, read_bytes
+from codegen.files import exists, read_bytes
 from codegen.header import is_ours
 
 __all__ = ["previous", "refuse_shared_places"]
@@ -17,7 +18,7 @@ def refuse_shared_places(emissions: Sequence[Emission]) -> None:
     """Raise OutputError if two modules, or a module and what it is made from, share a place."""
     taken: dict[Path, Path] = {}
     for item in emissions:
-        place = absolute(item.output)
+        place = Path(os.path.realpath(item.output))
         if place in taken:
             raise OutputError(
                 f"is the place of two modules, those of {taken[place]} and {item.manifest_path}",

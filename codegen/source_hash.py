@@ -5,7 +5,8 @@ and so is the text that f"{x = }" prints.
 
 Left out, so that the hash stays: comments, layout, quotes, redundant parentheses, the
 spelling of a literal (0x10, 16), line ends, the file's encoding and name; `from __future__`
-lines; the import of the dispatch module, which deploying adds.
+lines; the import of the dispatch module, which deploying adds: at the module's level, under the
+names it has, alone or in a `try` that an `except ImportError` ends.
 
 Not covered, and not known here: helpers imported from other files, the versions of Python,
 Triton and torch, the device, the environment.
@@ -40,6 +41,7 @@ _SCHEME = b"tuned-dispatch source 1\n"
 _NOT_CODE = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 
 _DISPATCH_SUFFIX = "_dispatch"
+_IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _DISPATCH_NAMES = frozenset(
     {
         "AXIS_NAMES",
@@ -73,7 +75,7 @@ def source_sha256_of(path: Path) -> str:
         SourceError: the file cannot be read, or is not Python.
     """
     try:
-        source = path.read_bytes()
+        source = _content(path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path itself
         raise SourceError(
             f"cannot read the kernel's source: {_reason(error)}",
@@ -81,6 +83,12 @@ def source_sha256_of(path: Path) -> str:
             remedy="give the path of a readable Python file",
         ) from error
     return source_sha256(source, filename=str(path))
+
+
+def _content(path: Path) -> bytes:
+    if path.exists() and not path.is_file():  # Reading a pipe or a device may never end.
+        raise OSError(None, "is not a regular file")
+    return path.read_bytes()
 
 
 def source_sha256(source: bytes | str, *, filename: str = "<source>") -> str:
@@ -189,7 +197,7 @@ def _even(node: ast.AST, name: str, value: Any) -> object:
     # The format is an f-string too. 3.13 may leave its text bare; 3.12 keeps an empty one.
     if isinstance(node, ast.FormattedValue) and name == "format_spec" and value is not None:
         return _merged(value.values if isinstance(value, ast.JoinedStr) else [value])
-    if isinstance(value, list):
+    if isinstance(node, ast.Module) and name == "body":
         return [item for item in value if not _is_left_out(item)]
     return value
 
@@ -212,8 +220,14 @@ def _is_left_out(item: object) -> bool:
     # "Package or loose file": try the relative import, except ImportError the absolute.
     if isinstance(item, ast.Try) and not item.orelse and not item.finalbody:
         bodies = [item.body, *(handler.body for handler in item.handlers)]
-        return all(_is_dispatch_import(stmt) for body in bodies for stmt in body)
+        imports = all(_is_dispatch_import(stmt) for body in bodies for stmt in body)
+        return imports and all(_catches_import_error(handler) for handler in item.handlers)
     return _is_future_import(item) or _is_dispatch_import(item)
+
+
+def _catches_import_error(handler: ast.ExceptHandler) -> bool:
+    caught = handler.type
+    return handler.name is None and isinstance(caught, ast.Name) and caught.id in _IMPORT_ERRORS
 
 
 def _is_future_import(item: object) -> bool:
@@ -224,7 +238,7 @@ def _is_dispatch_import(item: object) -> bool:
     return (
         isinstance(item, ast.ImportFrom)
         and (item.module or "").endswith(_DISPATCH_SUFFIX)
-        and all(alias.name in _DISPATCH_NAMES for alias in item.names)
+        and all(alias.name in _DISPATCH_NAMES and not alias.asname for alias in item.names)
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from codegen.errors import ManifestError, shown
 
-__all__ = ["MAX_NESTING", "parse_json", "read_json"]
+__all__ = ["MAX_NESTING", "parse_json", "read_data", "read_json"]
 
 MAX_NESTING = 200
 _MAX_BYTES = 64 * 2**20
@@ -23,7 +23,16 @@ def read_json(path: Path) -> Any:
     """Return what the JSON file at `path` holds; see `parse_json`.
 
     Raises:
-        ManifestError: it cannot be opened or read, is too large, or is not what we take for JSON.
+        ManifestError: as `read_data` and `parse_json`.
+    """
+    return parse_json(read_data(path), name=str(path))
+
+
+def read_data(path: Path) -> bytes:
+    """Return the content of the file at `path`.
+
+    Raises:
+        ManifestError: it cannot be opened or read, or is too large.
     """
     try:
         with path.open("rb") as file:
@@ -39,7 +48,7 @@ def read_json(path: Path) -> Any:
             where=str(path),
             remedy="no manifest needs that much; name another file",
         )
-    return parse_json(data, name=str(path))
+    return data
 
 
 def parse_json(data: bytes, *, name: str) -> Any:

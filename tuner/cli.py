@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codegen._version import __version__
-from codegen.command import Command, exit_status
+from codegen.command import Command, exit_status, say
 
 if TYPE_CHECKING:
     from codegen.policy import Outside
@@ -90,9 +90,9 @@ def fit(
 
     request = Request(table=table, output=place, source=source, outside=outside, **options)
     fitted = fit_file(request)
-    click.echo(summary(fitted))
-    click.echo(f"{place}: {'written' if fitted.changed else 'unchanged'}")
-    click.echo(f"next: codegen emit {shlex.quote(str(place))}")
+    say(summary(fitted))
+    say(f"{place}: {'written' if fitted.changed else 'unchanged'}")
+    say(f"next: codegen emit {shlex.quote(str(place))}")
 
 
 def _place(output: Path | None, source: Path | None) -> Path:

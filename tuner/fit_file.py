@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codegen.errors import ManifestError, OutputError, SourceError
 from codegen.files import absolute as from_root
-from codegen.files import read_bytes, write_text
+from codegen.files import exists, read_bytes, write_text
 from codegen.manifest import Manifest, dump_manifest
 from codegen.policy import Outside
 from codegen.source_hash import source_sha256_of
@@ -57,8 +57,7 @@ def fit_file(request: Request) -> Fitted:
         OutputError: the output is not a manifest, or cannot be written.
         ManifestError: a name does not fit the manifest.
     """
-    if not request.force:
-        _check_is_manifest(request.output)
+    _check_output(request)
     source = _source(request.source, request.output) if request.source else None
     table = read_table(request.table)
     if source and not request.accept_source:
@@ -76,11 +75,20 @@ def fit_file(request: Request) -> Fitted:
     return Fitted(table=table, fit=fit, manifest=manifest, changed=changed)
 
 
-def _check_is_manifest(path: Path) -> None:
-    """Raise OutputError if something stands at `path` that no tool of ours wrote."""
+def _check_output(request: Request) -> None:
+    """Raise OutputError if the output is what the manifest is made from, or not ours."""
+    path = request.output
     data = read_bytes(path)
-    if not data:
-        return
+    origins = [request.table, *([request.source] if request.source else [])]
+    if data is not None and any(exists(origin) and path.samefile(origin) for origin in origins):
+        raise OutputError(
+            "is what the manifest is made from", where=str(path), remedy="name another file with -o"
+        )
+    if data and not request.force:
+        _check_is_manifest(path, data)
+
+
+def _check_is_manifest(path: Path, data: bytes) -> None:
     try:
         found = parse_json(data, name=str(path))
     except ManifestError:

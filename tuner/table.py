@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from codegen.config import Config
 from codegen.errors import ManifestError
-from codegen.strict_json import read_json
+from codegen.strict_json import parse_json, read_data
 from codegen.words import first_error
 from tuner.arrays import FloatArray, IntArray
 from tuner.errors import TableError
@@ -74,11 +74,11 @@ def read_table(path: Path) -> LatencyTable:
         TableError: it cannot be read, is not of the format, or contradicts itself.
     """
     try:
-        raw = read_json(path)
-        digest = sha256(path.read_bytes()).hexdigest()
+        data = read_data(path)
+        raw = parse_json(data, name=str(path))
     except ManifestError as error:
         raise _as_table_error(error) from None
-    return parse_table(raw, name=str(path), file=path.name, digest=digest)
+    return parse_table(raw, name=str(path), file=path.name, digest=sha256(data).hexdigest())
 
 
 def parse_table(raw: Any, *, name: str, file: str, digest: str) -> LatencyTable:

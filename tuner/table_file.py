@@ -30,7 +30,6 @@ from codegen.fields import (
     LongText,
     ParamName,
     Sha256,
-    Slowdown,
     Strict,
     Text,
     ValueField,
@@ -39,8 +38,9 @@ from tuner.errors import TableError
 
 __all__ = ["TableFile"]
 
-# A latency is what a slowdown is: finite and above zero.
-_Row = list[Slowdown | None]
+# From a picosecond to eleven days: beyond these a ratio of two may leave a float's range.
+_Latency = Annotated[float, Field(ge=1e-6, le=1e12, allow_inf_nan=False)]
+_Row = list[_Latency | None]
 
 
 class ConfigField(Strict):

@@ -13,10 +13,13 @@ from codegen.plan.entry import clamps, guard
 from codegen.plan.envelope import fold
 from codegen.plan.nodes import Ask, Cases, Cut, Leaf, Node, children
 from codegen.plan.simplify import simplify
-from codegen.plan.statements import Block, Note, Raise, Return, Writer
+from codegen.plan.statements import Block, Note, Raise, Return, Writer, levels
 from codegen.policy import Policy
 
 __all__ = ["RESERVED", "Program", "plan"]
+
+# Exact shapes that would stand deeper are asked one after the other: CPython ends at 100.
+_MAX_LEVELS = 60
 
 # The names that the template itself uses at the module's level or in the function.
 RESERVED = frozenset(
@@ -103,7 +106,12 @@ def _locals(axes: Sequence[Axis], read: set[str], taken: set[str]) -> dict[str, 
 
 def _pins(policy: Policy, writer: Writer) -> Block:
     entries = policy.selector.pinned
-    return (Note("exact shapes"), *writer.pins(entries, policy.axes)) if entries else ()
+    if not entries:
+        return ()
+    block = writer.pins(entries, policy.axes)
+    if levels(block) > _MAX_LEVELS:
+        block = tuple(only for entry in entries for only in writer.pins([entry], policy.axes))
+    return (Note("exact shapes"), *block)
 
 
 def _clamped(policy: Policy, node: Node) -> set[str]:

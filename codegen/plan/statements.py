@@ -13,7 +13,7 @@ from codegen.literals import literal
 from codegen.plan.conditions import asks, spelled
 from codegen.plan.nodes import OUTSIDE, Ask, Cases, Cut, Leaf, Node
 
-__all__ = ["Block", "Branch", "Clamp", "Note", "Raise", "Return", "Writer", "branch"]
+__all__ = ["Block", "Branch", "Clamp", "Note", "Raise", "Return", "Writer", "branch", "levels"]
 
 # So many values are compared one after the other before a search by halves takes over.
 _CHAIN = 4
@@ -65,6 +65,12 @@ class Branch:
 Statement: TypeAlias = Return | Raise | Note | Clamp | Branch
 Block: TypeAlias = tuple[Statement, ...]
 _Group: TypeAlias = tuple[AxisValue, list[tuple[Shape, int]]]
+
+
+def levels(block: Block) -> int:
+    """Return how many levels of indentation `block` adds."""
+    inner = (arm for only in block if isinstance(only, Branch) for _, arm in only.arms)
+    return max((1 + levels(arm) for arm in inner), default=0)
 
 
 def branch(condition: str, yes: Block, no: Block) -> Block:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -418,3 +421,47 @@ def test_an_old_manifest_can_be_checked(place: Path, command: Command) -> None:
     raw["selector"]["payload"]["root"]["threshold"] = 2
     (place / "manifest.json").write_text(json.dumps(raw))
     assert command("check", ".").status == 1
+
+
+def test_a_directory_that_cannot_be_read_fails(
+    place: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What could not be looked into is not passed over: it is not known to be good."""
+    command("emit", _kernel(place / "k"))
+    walk = os.walk
+
+    def denied(top: Path, onerror: Any = None) -> Any:
+        onerror(PermissionError(13, "Permission denied", "k/closed"))
+        return walk(top)
+
+    monkeypatch.setattr("os.walk", denied)
+    ran = command("check", "k")
+    assert ran.status == 1
+    assert ran.err == "k/closed: cannot be read: permission denied; make it readable\n"
+    assert ran.out == "k/impl_dispatch.py: ok\n2 checked, 1 failed\n"
+
+
+def test_a_pipe_in_a_directory_is_not_waited_for(place: Path, process: Command) -> None:
+    """A named pipe called like a module, a manifest or the source does not hold up the check."""
+    process("emit", _kernel(place / "k"))
+    os.mkfifo(place / "k" / "x.py")
+    (place / "more").mkdir()
+    os.mkfifo(place / "more" / "manifest.json")
+    assert process("check", ".", timeout=20).out == "k/impl_dispatch.py: ok\n1 checked, 0 failed\n"
+    (place / "k" / "impl.py").unlink()
+    os.mkfifo(place / "k" / "impl.py")
+    ran = process("check", "k", timeout=20)
+    assert ran.status == 1
+    assert "cannot read the kernel's source: is not a regular file; " in ran.err
+
+
+def test_a_reader_that_has_gone_does_not_hide_a_failure(place: Path) -> None:
+    """`codegen check | head -0` still ends with 1 when a module failed."""
+    _kernel(place / "k")
+    reader, writer = os.pipe()
+    os.close(reader)
+    ran = subprocess.run(
+        [sys.executable, "-m", "codegen", "check", "k"], stdout=writer, stderr=writer, check=False
+    )
+    os.close(writer)
+    assert ran.returncode == 1

@@ -425,6 +425,29 @@ def test_show_refuses_what_is_not_ours(place: Path, command: Command) -> None:
         assert ran.err.startswith(f"codegen: {name}: {fact}; ")
 
 
+def test_a_source_that_cannot_be_parsed_is_a_warning(place: Path, command: Command) -> None:
+    """A broken source is told when its module is emitted, and keeps no other from being."""
+    first, second = _kernel(place / "a"), _kernel(place / "b")
+    (place / "a" / "impl.py").write_text("def f(:\n")
+    ran = command("emit", first, second)
+    assert ran.status == 0
+    assert ran.err.startswith("warning: ")
+    assert ran.err.count("\n") == 1
+    assert (place / "b" / "impl_dispatch.py").exists()
+
+
+def test_all_is_written_though_the_reader_has_gone(place: Path) -> None:
+    """`codegen emit … | head -0` writes every module."""
+    manifests = [_kernel(place / name) for name in "abc"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "codegen", "emit", *map(str, manifests)]
+    ran = subprocess.run(command, stdout=writer, check=False)
+    os.close(writer)
+    assert ran.returncode == 0
+    assert all((place / name / "impl_dispatch.py").exists() for name in "abc")
+
+
 # schema, hash, and the command itself
 
 
@@ -462,7 +485,7 @@ def test_hash_prints_what_a_manifest_holds(place: Path, command: Command) -> Non
     ("name", "said"),
     [
         ("nowhere.py", "nowhere.py: cannot read the kernel's source: no such file or directory; "),
-        (".", ".: cannot read the kernel's source: is a directory; "),
+        (".", ".: cannot read the kernel's source: is not a regular file; "),
         ("bad.py", "bad.py:2: Python 3."),
     ],
 )

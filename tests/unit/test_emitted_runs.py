@@ -293,3 +293,18 @@ def test_a_shape_outside_is_named_beside_the_envelope(module: ModuleType) -> Non
         ValueError, match=r"shape \(0, 64, 64, 'float16', 1\) lies outside .* M <= 4096"
     ):
         module._select_config((0, 64, 64, "float16", 1))
+
+
+def test_exact_shapes_of_many_axes_do_not_nest_too_deeply() -> None:
+    """Exact shapes are asked one after the other where CPython could not nest them."""
+    shapes = [[0] * k + [x] + [1] * (19 - k) for x in range(1, 40) for k in range(20)]
+    shapes = [list(shape) for shape in dict.fromkeys(map(tuple, shapes))]
+    entries = [{"shape": shape, "config": i % 3 + 1} for i, shape in enumerate(shapes)]
+    otherwise = {"kind": "constant", "payload": {"config": 0}}
+    payload = {"entries": entries, "otherwise": otherwise}
+    axes = [integer(f"A{i}") for i in range(20)]
+    manifest = manifest_of(axes=axes, selector={"kind": "table", "payload": payload})
+    module, policy = load_module(emitted(manifest)), policy_of(manifest)
+    for shape in [*map(tuple, shapes), (0,) * 20, (7,) * 20]:
+        wanted = policy.evaluate(shape).all_kwargs()
+        assert module._select_config(shape).all_kwargs() == wanted

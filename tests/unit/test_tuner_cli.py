@@ -256,3 +256,24 @@ def test_the_command_knows_every_kind_and_its_limits() -> None:
     assert list(kinds.choices) == list(KINDS)
     assert options["max_leaves"].default == MAX_LEAVES
     assert options["max_depth"].default == MAX_DEPTH
+
+
+@pytest.mark.parametrize("output", ["table.json", "impl.py"])
+def test_force_does_not_destroy_what_the_manifest_is_made_from(output: str, tuner: Any) -> None:
+    """Neither the table nor the source is overwritten by their manifest, not even by force."""
+    Path("impl.py").write_text(KERNEL)
+    table_file()
+    before = Path(output).read_bytes()
+    status, _, err = tuner("fit", "table.json", "--source", "impl.py", "-o", output, "--force")
+    assert status == 2
+    assert err.startswith(f"tuner: {output}: is what the manifest is made from; ")
+    assert Path(output).read_bytes() == before
+
+
+def test_a_device_is_no_manifest(tuner: Any) -> None:
+    """A device is refused as output, also behind a link and by force."""
+    Path("null.json").symlink_to("/dev/null")
+    status, _, err = tuner("fit", table_file(), "-o", "null.json", "--force")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "is not a regular file; " in err
+    assert Path("/dev/null").is_char_device()
