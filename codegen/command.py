@@ -16,7 +16,6 @@ import traceback
 from typing import TextIO
 
 import click
-from click.utils import PacifyFlushWrapper
 
 from codegen.errors import CodegenError
 
@@ -55,8 +54,9 @@ def exit_status(cli: click.Group, name: str) -> int:
     try:
         return _run(cli, name)
     except SystemExit:
-        # Click ends so when the reader of `--help` has gone; no one else does.
-        return 0 if type(sys.stdout) is PacifyFlushWrapper else _INTERNAL
+        # Click ends so when the reader of `--help` has gone, having wrapped the stream to keep
+        # Python from failing on it once more. No one else ends so.
+        return 0 if sys.stdout is not sys.__stdout__ else _INTERNAL
     except RecursionError:
         say(f"{name}: the input is nested too deeply; make it shallower", err=True)
         return 2

@@ -468,6 +468,16 @@ def test_schema_into_a_closed_pipe_is_silent() -> None:
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
+def test_help_into_a_closed_pipe_is_silent() -> None:
+    """The reader of the help may go away as well."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "codegen", "emit", "--help"]
+    ran = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
 def test_hash_prints_what_a_manifest_holds(place: Path, command: Command) -> None:
     """`hash` prints a line a source: the hash that a manifest holds, and the path."""
     _kernel(place)
