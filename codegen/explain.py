@@ -33,7 +33,7 @@ def parse_shape(text: str, policy: Policy) -> Shape:
     Raises:
         ManifestError: another number of values, or no integer where the axis is one.
     """
-    parts = [part.strip() for part in text.split(",")]
+    parts = text.split(",")
     names = ",".join(axis.name for axis in policy.axes)
     if len(parts) != len(policy.axes):
         fact = f"{shown(text)} has {len(parts)} values for {len(policy.axes)} axes"
@@ -46,7 +46,9 @@ def parse_shape(text: str, policy: Policy) -> Shape:
 
 def _value(part: str, axis: str, values: Sequence[AxisValue] | None) -> AxisValue:
     if values is not None:
-        return next((value for value in values if str(value) == part), part)
+        # As it stands first: a value may begin with a space.
+        known = {str(value): value for value in values}
+        return known.get(part, known.get(part.strip(), part.strip()))
     try:
         return int(part) if len(part) < 100 else int("")
     except ValueError:
