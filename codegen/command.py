@@ -55,8 +55,10 @@ def exit_status(cli: click.Group, name: str) -> int:
         return _run(cli, name)
     except SystemExit:
         # Click ends so when the reader of `--help` has gone, having wrapped the stream to keep
-        # Python from failing on it once more. No one else ends so.
-        return 0 if sys.stdout is not sys.__stdout__ else _INTERNAL
+        # Python from failing on it once more. What anyone else means by it stands.
+        if sys.stdout is sys.__stdout__:
+            raise
+        return 0
     except RecursionError:
         say(f"{name}: the input is nested too deeply; make it shallower", err=True)
         return 2

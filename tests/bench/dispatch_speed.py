@@ -37,7 +37,7 @@ from codegen.manifest import dump_manifest, policy_of
 
 TOP = 2**20
 # How often shapes repeat decides how many branches the processor foresees, and how much of the
-# code it has at hand: a select costs 15 ns more among 600 random shapes than among 300. So each
+# code it has at hand: among few shapes all is cheaper, a select most of all. So each
 # row that stands close to its target is shown for another number, too.
 SHAPES = 600
 FEW = 300
