@@ -4,16 +4,30 @@
     └── TunerError          the tuner's share of it
         ├── TableError      a latency table that cannot be read, or contradicts itself
         ├── FitError        a sound table to which no selector can be fitted
+        ├── CaseError       a case that is incomplete, or whose parts do not fit each other
+        ├── DeviceError     a device that is not there, or cannot be used as asked
+        ├── KbError         a knowledge base that cannot be read or written
+        ├── TuneError       a run that ended with nothing to deploy
         └── MissingError    a package that the tuner needs is not installed
 
-Every message is one line: where it stands, the fact with the value, the remedy.
+Every message is one line: where it stands, the fact with the value, the remedy. That a config
+fails to compile, is wrong or hangs is no error: it is a record, see `tuner.records`.
 """
 
 from __future__ import annotations
 
 from codegen.errors import CodegenError
 
-__all__ = ["FitError", "MissingError", "TableError", "TunerError"]
+__all__ = [
+    "CaseError",
+    "DeviceError",
+    "FitError",
+    "KbError",
+    "MissingError",
+    "TableError",
+    "TuneError",
+    "TunerError",
+]
 
 
 class TunerError(CodegenError):
@@ -26,6 +40,22 @@ class TableError(TunerError):
 
 class FitError(TunerError):
     """A sound table that no selector can be fitted to."""
+
+
+class CaseError(TunerError):
+    """A case with a missing or unsound file, or with parts that do not fit each other."""
+
+
+class DeviceError(TunerError):
+    """A device that this machine has not, or that cannot be used as asked."""
+
+
+class KbError(TunerError):
+    """A knowledge base that is not one, or that cannot be read or written."""
+
+
+class TuneError(TunerError):
+    """A tuning run that ended with nothing to deploy."""
 
 
 class MissingError(TunerError):
