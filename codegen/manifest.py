@@ -44,6 +44,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "Candidate",
     "Manifest",
+    "TuneMeta",
     "digest",
     "dump_manifest",
     "load_manifest",

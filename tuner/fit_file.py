@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from codegen.errors import ManifestError, OutputError, SourceError
 from codegen.files import absolute as from_root
 from codegen.files import exists, read_bytes, write_text
-from codegen.manifest import Manifest, dump_manifest
+from codegen.manifest import Manifest, TuneMeta, dump_manifest
 from codegen.policy import Outside
 from codegen.source_hash import source_sha256_of
 from codegen.strict_json import parse_json
-from tuner.fit import Fit, KindName, fit_table
+from tuner.fit import MAX_DEPTH, MAX_LEAVES, Fit, KindName, fit_table
 from tuner.fit.to_manifest import manifest_of
 from tuner.table import LatencyTable, read_table
 
@@ -23,18 +23,22 @@ MANIFEST_NAME = "manifest.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked of `fit_file`: the files, then how to fit, as in `fit_table`."""
+    """What is asked of `fit_file`: the files, then how to fit, as in `fit_table`.
+
+    `meta` goes into the manifest's `tune_meta`, see `manifest_of`.
+    """
 
     table: Path
     output: Path
     source: Path | None
-    kernel: str | None
-    outside: Outside
-    selector: KindName
-    max_leaves: int
-    max_depth: int
-    force: bool
-    accept_source: bool
+    kernel: str | None = None
+    outside: Outside = "default"
+    selector: KindName = "tree"
+    max_leaves: int = MAX_LEAVES
+    max_depth: int = MAX_DEPTH
+    force: bool = False
+    accept_source: bool = False
+    meta: TuneMeta = field(default_factory=TuneMeta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +73,12 @@ def fit_file(request: Request) -> Fitted:
         max_depth=request.max_depth,
     )
     manifest = manifest_of(
-        table, fit, kernel=request.kernel, outside=request.outside, source=source
+        table,
+        fit,
+        kernel=request.kernel,
+        outside=request.outside,
+        source=source,
+        meta=request.meta,
     )
     changed = write_text(request.output, dump_manifest(manifest))
     return Fitted(table=table, fit=fit, manifest=manifest, changed=changed)

@@ -39,6 +39,7 @@ class LatencyTable:
         shapes: int64 (n_shapes, n_axes), the sizes in the order of `axis_names`; all different.
         latency_us: float64 (n_shapes, n_configs) in microseconds, NaN for a hole.
         repeat_latency_us: float64 (n_repeated, n_configs), a second run of the first shapes.
+        weights: float64 (n_shapes,), how much a shape counts; positive.
         reasons: one a config: None if it is kept, else why it is rejected. A rejected config has
             no latencies.
         source_sha256: the hash of the source that was measured, None if the table does not say.
@@ -58,6 +59,7 @@ class LatencyTable:
     shapes: IntArray
     latency_us: FloatArray
     repeat_latency_us: FloatArray
+    weights: FloatArray
     file: str
     sha256: str
 
@@ -121,6 +123,7 @@ def _table(fields: TableFile, file: str, digest: str) -> LatencyTable:
         shapes=np.array(fields.shapes, dtype=np.int64),
         latency_us=latency,
         repeat_latency_us=_array(fields.repeat_latency_us, len(fields.configs)),
+        weights=np.array(fields.weights or [1.0] * len(fields.shapes), dtype=np.float64),
         file=file,
         sha256=digest,
     )

@@ -9,8 +9,9 @@
 `latency_us` has a row a shape and in it a value a config, in microseconds; null where nothing was
 measured. Optional are `dtype`, `arch`, `toolchain` (tool → version), `method` (how it was timed),
 `rejected` (index of a config, as a string → why it was never measured), `repeat_latency_us`, a
-second, independent run of the first shapes, from which the noise is read, and `source_sha256`, the
-hash (`codegen hash`) of the source that was measured.
+second, independent run of the first shapes, from which the noise is read, `weights`, how much each
+shape counts (1 for all if absent), and `source_sha256`, the hash (`codegen hash`) of the source
+that was measured.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ __all__ = ["TableFile"]
 # From a picosecond to eleven days: beyond these a ratio of two may leave a float's range.
 _Latency = Annotated[float, Field(ge=1e-6, le=1e12, allow_inf_nan=False)]
 _Row = list[_Latency | None]
+_Weight = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 
 
 class ConfigField(Strict):
@@ -85,6 +87,7 @@ class TableFile(Strict):
     shapes: Annotated[list[list[Count]], Field(min_length=1)]
     latency_us: list[_Row]
     repeat_latency_us: list[_Row] = Field(default=[])
+    weights: list[_Weight] = Field(default=[])
 
     def parts_agree(self) -> None:
         """Check repeats, lengths and indices; raises TableError with the dotted path."""
@@ -109,6 +112,9 @@ class TableFile(Strict):
         if len(self.repeat_latency_us) > len(self.shapes):
             fact, remedy = f"has {len(self.repeat_latency_us)} {rows}", "repeat the first shapes"
             raise TableError(fact, where="repeat_latency_us", remedy=remedy)
+        if self.weights and len(self.weights) != len(self.shapes):
+            fact = f"has {len(self.weights)} values for {len(self.shapes)} shapes"
+            raise TableError(fact, where="weights", remedy="give one a shape, or leave it out")
         _lengths(self.latency_us, len(self.configs), "latency_us", "configs")
         _lengths(self.repeat_latency_us, len(self.configs), "repeat_latency_us", "configs")
 

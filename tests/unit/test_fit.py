@@ -357,3 +357,23 @@ def test_ranges_of_a_bucket_ascend() -> None:
     fit = fit_table(read_table(DATA / "h200_conv2d.json"), selector="bucket")
     for dim in fit.selector.dims:  # type: ignore[attr-defined]
         assert all(low < high for low, high in pairwise(dim.edges))
+
+
+def test_a_shape_counts_as_much_as_its_weight() -> None:
+    """Where no split can tell two shapes apart, the heavier one decides."""
+    shapes = [(m,) for m in range(1, 41)]
+    latency_us = [[1.0, 1.5] if m % 2 else [1.5, 1.0] for (m,) in shapes]
+    for heavy in (0, 1):
+        weights = [20.0 if m % 2 != heavy else 1.0 for (m,) in shapes]
+        fit = fit_table(table_of(shapes, latency_us, weights=weights), selector="constant")
+        assert fit.selector.choose({"M": 7}) == heavy
+        assert fit.score is not None
+        assert fit.score.geomean < 1.05
+
+
+def test_equal_weights_change_nothing() -> None:
+    """Weights matter only relative to each other."""
+    shapes = [(2**i,) for i in range(12)]
+    latency_us = [[1.0, 2.0] if i < 5 else [2.0, 1.0] for i in range(12)]
+    plain, weighted = table_of(shapes, latency_us), table_of(shapes, latency_us, weights=[7.5] * 12)
+    assert dump_manifest(manifest_for(plain)) == dump_manifest(manifest_for(weighted))

@@ -164,3 +164,23 @@ def test_a_table_survives_being_written_as_json(tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     path.write_text(json.dumps(GOOD))
     assert read_table(path).configs == parsed().configs
+
+
+def test_shapes_count_alike_unless_weights_say_otherwise() -> None:
+    """Without `weights` each shape counts once."""
+    np.testing.assert_array_equal(parsed().weights, [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(parsed(weights=[1, 2.5, 1]).weights, [1.0, 2.5, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 2.0], r"weights: has 2 values for 3 shapes; give one a shape"),
+        ([1.0, 0.0, 1.0], r"weights\[1\]: 0.0 is out of range; use more than 0"),
+        ([1.0, "2", 1.0], r"weights\[1\]: '2' is not a number"),
+    ],
+)
+def test_weights_are_positive_and_one_a_shape(weights: Any, message: str) -> None:
+    """What cannot be a weight is refused by its place."""
+    with pytest.raises(TableError, match=message):
+        parsed(weights=weights)

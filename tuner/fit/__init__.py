@@ -16,7 +16,7 @@ from tuner.fit import bucket, constant, tree
 from tuner.fit.crossing import Crossing
 from tuner.fit.folds import TURNS, Folds
 from tuner.fit.growth import Grow, Limits
-from tuner.fit.problem import problem_of
+from tuner.fit.problem import Problem, problem_of
 from tuner.fit.validation import Score, score_of
 from tuner.table import LatencyTable
 
@@ -99,11 +99,12 @@ def fit_table(
         default=default,
         band=problem.band,
         shapes=tuple(map(tuple, problem.shapes.tolist())),
-        score=_score(crossings),
-        best_single=_score(singles),
+        score=_score(crossings, problem),
+        best_single=_score(singles, problem),
     )
 
 
-def _score(crossings: Sequence[Crossing]) -> Score | None:
+def _score(crossings: Sequence[Crossing], problem: Problem) -> Score | None:
     """Return the score over several ways to leave shapes out: one way alone is off by chance."""
-    return score_of(np.array([crossing.regret() for crossing in crossings]))
+    regret = np.array([crossing.regret() for crossing in crossings])
+    return score_of(regret, problem.weights)

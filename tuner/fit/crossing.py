@@ -55,19 +55,20 @@ class Crossing:
     def _size(self, without: frozenset[int]) -> int:
         """Return the size with the least mean regret on the other folds, left out in turn.
 
-        Sizes on which fewer choices fail go first; of equal ones the smallest. With few shapes
-        the size is not limited.
+        The mean is weighted by how much a shape counts. Sizes on which fewer choices fail go
+        first; of equal ones the smallest. With few shapes the size is not limited.
         """
         sizes, problem = sizes_up_to(self._limits.leaves), self._folds.problem
         if len(sizes) == 1 or self._folds.size(without) < _FEW_SHAPES:
             return sizes[-1]
         regret = np.zeros((len(sizes), len(problem.shapes)))
+        weights = problem.weights
         for fold, rows in self._folds.to_leave_out(without):
             growth, left_out = self._growth(without | {fold}), problem.of_shapes(rows)
             for i, size in enumerate(sizes):
                 regret[i, rows] = _regret_of(growth.at(size), left_out)
         failed = np.isnan(regret).sum(axis=1)
-        return sizes[int(np.lexsort((np.nansum(regret, axis=1).round(9), failed))[0])]
+        return sizes[int(np.lexsort((np.nansum(regret * weights, axis=1).round(9), failed))[0])]
 
     def _grown(self, without: frozenset[int]) -> Growth:
         return self._grow(self._folds.samples(without), self._limits)

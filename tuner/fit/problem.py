@@ -15,6 +15,9 @@ from tuner.table import LatencyTable
 
 __all__ = ["Problem", "problem_of"]
 
+# A shape that counts a thousand times as much as another decides alone.
+_HEAVIEST = 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
@@ -24,6 +27,7 @@ class Problem:
         config_ids: of the configs, to speak of them.
         shapes: int64 (n_shapes, n_axes).
         regret: float64 (n_shapes, n_configs), NaN where a config was not measured.
+        weights: int64 (n_shapes,), how much a shape counts, 1 for those that count least.
         rank: int64 (n_configs,), 0 for the simplest config: of two that are tied, the one with
             fewer warps, then fewer stages, then the smaller id, is preferred.
         band: a difference in regret below which two configs are tied.
@@ -33,6 +37,7 @@ class Problem:
     config_ids: tuple[str, ...]
     shapes: IntArray
     regret: FloatArray
+    weights: IntArray
     rank: IntArray
     band: float
 
@@ -43,6 +48,7 @@ class Problem:
             config_ids=self.config_ids,
             shapes=self.shapes[rows],
             regret=self.regret[rows],
+            weights=self.weights[rows],
             rank=self.rank,
             band=self.band,
         )
@@ -50,7 +56,7 @@ class Problem:
     def default(self) -> int:
         """Return the config that is safe everywhere: measured on each shape, least worst slowdown.
 
-        Ties go to the smaller mean regret, then to the smaller index.
+        Ties go to the smaller weighted mean of regret, then to the smaller index.
 
         Raises:
             FitError: no config was measured on every shape.
@@ -65,7 +71,8 @@ class Problem:
                 where="latency_us",
                 remedy="measure one that runs everywhere, or leave out the shapes it fails on",
             )
-        worst, mean = self.regret.max(axis=0).round(9), self.regret.mean(axis=0).round(9)
+        worst = self.regret.max(axis=0).round(9)
+        mean = np.average(self.regret, axis=0, weights=self.weights).round(9)
         best, *_ = sorted(everywhere, key=lambda config: (worst[config], mean[config], config))
         return int(best)
 
@@ -92,9 +99,16 @@ def problem_of(table: LatencyTable) -> Problem:
         config_ids=tuple(table.configs[i].id for i in kept),
         shapes=table.shapes[rows],
         regret=log_regret(latency[rows]),
+        weights=_whole(table.weights[rows]),
         rank=_ranks([table.configs[i] for i in kept]),
         band=tie_band(latency, table.repeat_latency_us[:, kept]),
     )
+
+
+def _whole(weights: FloatArray) -> IntArray:
+    """Return `weights` relative to the least of them, in whole numbers of 1 to 1,000."""
+    relative = np.rint(weights / weights.min())
+    return np.minimum(relative, _HEAVIEST).astype(np.int64)
 
 
 def _ranks(configs: Sequence[Config]) -> IntArray:

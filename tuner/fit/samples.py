@@ -36,7 +36,7 @@ class Samples:
             that the sample stems from, and may not be chosen.
         weight: int64 (n_samples,).
         measured: bool (n_samples,), False for surroundings.
-        per_shape: the weight of a measured shape together with its surroundings.
+        per_shape: the weight of a measured shape that counts once, with its surroundings.
         rank, band: as in `Problem`.
         default: the config that is safe everywhere.
     """
@@ -113,6 +113,7 @@ def samples_of(problem: Problem) -> Samples:
     around[np.isnan(regret)[:, None, :] | np.isnan(regret[other])] = np.nan
     # Together the surroundings of a shape weigh twice as much as the shape.
     weight = np.repeat([n_around // 2, 1], [n_shapes, n_shapes * n_around])
+    weight *= np.concatenate([problem.weights, np.repeat(problem.weights, n_around)])
     measured = np.arange(len(weight)) < n_shapes
     sizes = np.concatenate([sizes, points.reshape(-1, n_axes)])
     regret = np.concatenate([regret, around.reshape(len(weight) - n_shapes, -1)])

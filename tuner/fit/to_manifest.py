@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codegen.decision import Choose, Decision
-from codegen.manifest import SCHEMA_VERSION, Candidate, Manifest, parse_manifest
+from codegen.manifest import SCHEMA_VERSION, Candidate, Manifest, TuneMeta, parse_manifest
 from codegen.policy import Outside
 from tuner.fit import KINDS, Fit
 from tuner.fit.validation import Score
@@ -24,6 +24,7 @@ def manifest_of(
     kernel: str | None = None,
     outside: Outside = "default",
     source: tuple[str, str] | None = None,
+    meta: TuneMeta = TuneMeta(),  # noqa: B008 (it is frozen)
 ) -> Manifest:
     """Return the manifest for `fit`, which was fitted to `table`.
 
@@ -33,6 +34,7 @@ def manifest_of(
         kernel: the kernel's name, if it is not that of the table.
         outside: what happens to a shape outside the range of the fitted ones.
         source: the path of the kernel's source from the manifest, and its hash.
+        meta: what else is known of how the table came about; its notes come last.
 
     Raises:
         ManifestError: a name does not fit the manifest.
@@ -58,7 +60,7 @@ def manifest_of(
             "config_ids": [kept[index].id for index in used],
             "payload": payload,
         },
-        "tune_meta": _tune_meta(table, fit),
+        "tune_meta": _tune_meta(table, fit, meta),
     }
     return parse_manifest(raw, name="the manifest")
 
@@ -89,12 +91,15 @@ def _candidates(table: LatencyTable) -> list[dict[str, Any]]:
     ]
 
 
-def _tune_meta(table: LatencyTable, fit: Fit) -> dict[str, Any]:
+def _tune_meta(table: LatencyTable, fit: Fit, meta: TuneMeta) -> dict[str, Any]:
     return {
+        "path_used": meta.path_used,
+        "warmup": meta.warmup,
+        "repeat": meta.repeat,
         "method": table.method,
         "shapes": len(fit.shapes),
         "regret": fit.score and _regret(fit.score),
-        "notes": _notes(table, fit),
+        "notes": [*_notes(table, fit), *meta.notes],
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.arrays import FloatArray
+from tuner.arrays import FloatArray, IntArray
 
 __all__ = ["Score", "score_of"]
 
@@ -26,11 +26,12 @@ class Score:
     worst: float
 
 
-def score_of(regret: FloatArray) -> Score | None:
+def score_of(regret: FloatArray, weights: IntArray) -> Score | None:
     """Return the score of the regrets; None if there is no shape to score.
 
     Args:
         regret: float64 (n_times, n_shapes), each shape left out so many times; NaN for failed.
+        weights: int64 (n_shapes,), how much a shape counts in the geometric mean.
     """
     failed = np.isnan(regret).sum(axis=0) > 0
     scored = regret[:, ~failed]
@@ -39,7 +40,7 @@ def score_of(regret: FloatArray) -> Score | None:
     return Score(
         shapes=scored.shape[1],
         failed=int(failed.sum()),
-        geomean=float(np.exp(scored.mean())),
+        geomean=float(np.exp(np.average(scored.mean(axis=0), weights=weights[~failed]))),
         p95=float(np.exp(np.percentile(scored, 95))),
         worst=float(np.exp(scored.max())),
     )
