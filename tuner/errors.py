@@ -55,7 +55,14 @@ class KbError(TunerError):
 
 
 class TuneError(TunerError):
-    """A tuning run that ended with nothing to deploy."""
+    """A tuning run that ended with nothing to deploy; `details` has a line each reason."""
+
+    def __init__(
+        self, fact: str, *, where: str, remedy: str, details: tuple[str, ...] = ()
+    ) -> None:
+        """Keep the parts."""
+        super().__init__(fact, where=where, remedy=remedy)
+        self.details = details
 
 
 class MissingError(TunerError):

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from codegen.config import Config
 
-__all__ = ["FAILURES", "Failure", "Record", "Scope", "Shape", "Target", "Timing"]
+__all__ = ["FAILURES", "STRIKES", "Failure", "Record", "Scope", "Shape", "Target", "Timing"]
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -25,6 +25,9 @@ Shape: TypeAlias = tuple[int, ...]
 #   crash      it killed the worker process, or left the device unusable
 #   hang       it ran past the time limit
 FAILURES = ("compile", "resources", "memory", "launch", "wrong", "crash", "hang")
+
+# A config that killed or hung a worker on so many shapes is not let near another.
+STRIKES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
