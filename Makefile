@@ -9,12 +9,13 @@ READY_TO_TEST := $(if $(filter yes,$(TORCH)),.venv/.torch,.venv/.dev)
 .PHONY: demo test check bench generated clean
 
 demo: .venv/.demo
-	@mkdir -p .demo
-	@cp generated/matmul/impl.py .demo/impl.py
-	$(BIN)/tuner fit generated/matmul/latencies.json --source .demo/impl.py -o .demo/manifest.json
+	@rm -rf .demo && mkdir .demo
+	@cp tests/cases/original/nearest/base.py tests/cases/original/nearest/sample.json .demo
+	@cp tests/cases/converted/nearest/impl.py .demo
+	$(BIN)/tuner tune .demo --kb .demo/kb.sqlite
 	$(BIN)/codegen emit .demo/manifest.json
 	$(BIN)/codegen check .demo
-	$(BIN)/codegen show .demo/impl_dispatch.py --shape 128,4096,4096
+	$(BIN)/codegen show .demo/impl_dispatch.py --shape 100,1000,32
 	@echo 'Imported with nothing but Python itself (python -S -I):'
 	@cd .demo && ../$(BIN)/python -S -I ../tests/demo.py
 

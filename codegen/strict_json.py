@@ -100,7 +100,9 @@ class _RefusedError(Exception):
 
 def _place(text: str, name: str, token: str | None) -> str:
     """Return file:line of the first `token` that is not part of a string."""
-    strings_or_token = re.compile(rf"{_STRING}|{re.escape(token or '')}", re.DOTALL)
+    # No more of it than is refused: a pattern of a million digits takes seconds to compile.
+    token = (token or "")[: _MAX_DIGITS + 1]
+    strings_or_token = re.compile(rf"{_STRING}|{re.escape(token)}", re.DOTALL)
     for match in strings_or_token.finditer(text) if token else ():
         if not match[0].startswith('"'):
             return f"{name}:{text.count(chr(10), 0, match.start()) + 1}"

@@ -1,11 +1,19 @@
 """Find out which config of a kernel is best for which shapes, and write it down as a manifest.
 
-    from pathlib import Path
-    from tuner import fit_table, read_table
+    from tuner import Config, tune_configs
 
-    fit = fit_table(read_table(Path("table.json")))
+    outcome = tune_configs(
+        axis_names=["M", "N", "K"],
+        shapes=[(128, 4096, 4096), (4096, 4096, 4096)],
+        configs=[Config(params=(("BLOCK_M", 64),), num_warps=4), ...],
+        module=ModelNew(),
+        inputs_by_shape=make_inputs,
+        reference=Model(),
+    )
+    print(outcome.manifest_path)
 
-The names below are imported when they are first used, as numpy takes its time.
+`tuner.cases` does the same for a kernel in a directory, as the command `tuner tune` does. The
+names below are imported when they are first used, as numpy takes its time.
 """
 
 from __future__ import annotations
@@ -15,12 +23,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codegen.config import Config
+    from tuner.api import tune_configs
+    from tuner.deploy import load_deployed_selector
     from tuner.fit import fit_table
+    from tuner.outcome import TuneOutcome
     from tuner.table import read_table
 
-__all__ = ["Config", "fit_table", "read_table"]
+__all__ = [
+    "Config",
+    "TuneOutcome",
+    "fit_table",
+    "load_deployed_selector",
+    "read_table",
+    "tune_configs",
+]
 
-_HOMES = {"Config": "codegen.config", "fit_table": "tuner.fit", "read_table": "tuner.table"}
+_HOMES = {
+    "Config": "codegen.config",
+    "TuneOutcome": "tuner.outcome",
+    "fit_table": "tuner.fit",
+    "load_deployed_selector": "tuner.deploy",
+    "read_table": "tuner.table",
+    "tune_configs": "tuner.api",
+}
 
 
 def __getattr__(name: str) -> Any:

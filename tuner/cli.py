@@ -11,6 +11,9 @@ import click
 
 from codegen._version import __version__
 from codegen.command import Command, exit_status, say
+from tuner.kb_cli import kb
+from tuner.needs import need
+from tuner.tune_cli import run, tune
 
 if TYPE_CHECKING:
     from codegen.policy import Outside
@@ -30,11 +33,16 @@ def cli() -> None:
     """Find out which config of a kernel is best for which shapes.
 
     \b
-    tuner fit table.json --source impl.py     write manifest.json beside impl.py
-    codegen emit manifest.json                then compile it
+    tuner tune CASE --device cuda:0           measure, fit, write manifest.json
+    codegen emit CASE/manifest.json           then compile it
 
-    Exit status: 0 good, 2 bad input or usage, 70 a fault of tuner itself.
+    Exit status: 0 good, 1 a check failed, 2 bad input or usage, 70 a fault of tuner itself, 130
+    interrupted.
     """  # noqa: D301 (click's mark, not a backslash)
+
+
+cli.add_command(tune)
+cli.add_command(run)
 
 
 @cli.command(cls=Command)
@@ -84,7 +92,7 @@ def fit(
     selector is on shapes that were not tuned is measured by leaving shapes out in turn.
     """
     place = _place(output, source)
-    _need_numpy()
+    need("numpy")
     from tuner.fit_file import Request, fit_file  # noqa: PLC0415 (`--help` need not wait)
     from tuner.summary import summary  # noqa: PLC0415
 
@@ -105,16 +113,7 @@ def _place(output: Path | None, source: Path | None) -> Path:
     raise click.UsageError("name the manifest with -o, or the kernel with --source")
 
 
-def _need_numpy() -> None:
-    """Raise MissingError if numpy cannot be imported."""
-    from tuner.errors import MissingError  # noqa: PLC0415
-
-    try:
-        import numpy as np  # noqa: F401, PLC0415
-    except ImportError:
-        raise MissingError(
-            "is not installed", where="numpy", remedy="install it: pip install numpy"
-        ) from None
+cli.add_command(kb)
 
 
 def main() -> None:

@@ -20,7 +20,6 @@ __all__ = ["MOST_COMBINATIONS", "Space", "Subspace", "Values", "combinations"]
 MOST_COMBINATIONS = 200_000
 # Beyond these a user is told what the space costs; nothing is refused.
 _MANY_CONFIGS = 300
-_MANY_VALUES = 5
 
 # The values of a config by name, params and options alike.
 Values: TypeAlias = Mapping[str, Value]
@@ -225,10 +224,3 @@ def _many(configs: Sequence[Config]) -> Iterator[str]:
     """Yield what makes the search long."""
     if len(configs) > _MANY_CONFIGS:
         yield f"{len(configs):,} configs are more than {_MANY_CONFIGS}: trying them takes long"
-    values: dict[str, set[tuple[type, Value]]] = {}
-    for config in configs:
-        for name, value in config.all_kwargs().items():
-            values.setdefault(name, set()).add((type(value), value))
-    for name, found in values.items():
-        if len(found) > _MANY_VALUES:
-            yield f"{name} has {len(found)} values, more than {_MANY_VALUES}"

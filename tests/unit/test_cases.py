@@ -618,6 +618,14 @@ weights:
     )
 
 
+def test_a_long_list_of_values_is_said_of_a_product_alone(files: Files) -> None:
+    """More than 5 values of a parameter are worth a note; configs written out are no product."""
+    files.tune("parameters: {BLOCK_M: [1, 2, 3, 4, 5, 6], BLOCK_N: [1, 2]}")
+    assert "BLOCK_M has 6 values, more than 5" in load_case(files.directory).space.notes
+    files.tune("configs: [" + ", ".join(f"{{BLOCK_M: {i}, BLOCK_N: 1}}" for i in range(7)) + "]")
+    assert not [note for note in load_case(files.directory).space.notes if "more than" in note]
+
+
 def test_constraints_apply_to_the_candidates_of_the_sample(files: Files) -> None:
     """A tune.yaml without parameters or configs keeps them."""
     files.tune("constraints: [BLOCK_M < 100]")

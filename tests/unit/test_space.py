@@ -178,17 +178,10 @@ def test_values_that_only_compare_equal_are_different() -> None:
 
 
 def test_a_large_space_is_said_and_not_refused() -> None:
-    """More than 300 configs, and more than 5 values of a parameter, are worth a note each."""
+    """More than 300 configs are worth a note."""
     found = space({"A": list(range(50)), "B": [1, 2, 3, 4, 5], "num_warps": [1, 2]})
-    assert found.notes == (
-        "500 configs are more than 300: trying them takes long",
-        "A has 50 values, more than 5",
-    )
+    assert found.notes == ("500 configs are more than 300: trying them takes long",)
     assert space({"A": [1, 2, 3, 4, 5]}).notes == ()
-    assert space({"A": [1, 2, 3, 4, 5, 6], "B": list(range(50))}).notes == (
-        "A has 6 values, more than 5",
-        "B has 50 values, more than 5",
-    )
 
 
 def test_notes_can_be_added_in_front() -> None:

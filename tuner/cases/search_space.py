@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from codegen.config import LAUNCH_OPTIONS, Value
 from codegen.errors import listed, shown
@@ -18,6 +18,8 @@ __all__ = ["sample_space", "tuned_space"]
 
 # How many configs may be tried at how many shapes for the sake of a note.
 _MOST_TRIES = 2_000_000
+# CANN's Auto-Tune recommends no more a parameter.
+_MANY_VALUES = 5
 
 
 def sample_space(sample: Sample) -> Space:
@@ -50,10 +52,17 @@ def tuned_space(sample: Sample, tune: TuneYaml, axis_names: tuple[str, ...]) -> 
         ],
         axis_names=axis_names,
     )
-    notes = [*_empty_shapes(space, axis_names, tune.fields.shapes or [])]
+    notes = [*_long_lists(tune), *_empty_shapes(space, axis_names, tune.fields.shapes or [])]
     if own and sample.candidates:
         notes.append(f"the candidates are those of {tune.name}, not of {sample.place}")
     return space.noted(*notes)
+
+
+def _long_lists(tune: TuneYaml) -> Iterator[str]:
+    """Yield the parameters that make the product large; configs written out are nobody's product."""
+    for name, values in (tune.fields.parameters or {}).items():
+        if len(values) > _MANY_VALUES:
+            yield f"{name} has {len(values)} values, more than {_MANY_VALUES}"
 
 
 def _sample_candidates(sample: Sample) -> tuple[str, Sequence[Values]]:

@@ -1,0 +1,27 @@
+"""Devices: where a kernel is run and timed.
+
+A kind of device is a module with a class that follows `Device`, and a branch of `open_device`.
+It is opened in a worker process only: the process that plans and writes never touches one.
+"""
+
+from __future__ import annotations
+
+from tuner.devices.base import Device, Launch, Times
+from tuner.devices.names import DeviceName, parse_devices
+
+__all__ = ["Device", "DeviceName", "Launch", "Times", "open_device", "parse_devices"]
+
+
+def open_device(name: DeviceName) -> Device:
+    """Return the device called `name`, ready to be used in this process.
+
+    Raises:
+        DeviceError: it is not there, or a package that it needs is not.
+    """
+    if name.kind == "cpu":
+        from tuner.devices.cpu import Cpu  # noqa: PLC0415 (each kind imports what it needs)
+
+        return Cpu()
+    from tuner.devices.cuda import Cuda  # noqa: PLC0415
+
+    return Cuda()

@@ -1,0 +1,231 @@
+"""From candidates to records: gate, verify, measure. Nothing is done twice, and nothing lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from time import monotonic
+
+from codegen.config import Config
+from tuner.crew import Crew, DeviceGone, Done, Event, Outcome, ShapeLost
+from tuner.kb import KnowledgeBase
+from tuner.ledger import Ledger, now
+from tuner.measured import Measured, Stage, Task
+from tuner.plan import gate_shapes, spread_order
+from tuner.progress import Reporter
+from tuner.records import Failure, Scope, Shape
+from tuner.verdicts import (
+    check_shapes_left,
+    check_something_timed,
+    check_survivors,
+    check_works,
+    in_brackets,
+)
+from tuner.worker.messages import Job, Step
+
+__all__ = ["measure"]
+
+_MOST_HELPERS = 7
+# So many configs for a helper at least: starting one takes as long as trying a few.
+_CONFIGS_A_HELPER = 3
+# What is being measured when the budget is spent gets a tenth of it more before it is dropped.
+_GRACE = 1.1
+
+
+def measure(task: Task, crew: Crew, kb: KnowledgeBase, reporter: Reporter) -> Measured:
+    """Gate, verify and measure all configs of `task` on all its shapes.
+
+    What the knowledge base knows is taken from there; what is new is durable there as it comes,
+    whatever happens afterwards.
+
+    Raises:
+        CaseError: the kernel cannot be loaded, or shapes and inputs do not fit.
+        DeviceError: a device is not there.
+        KbError: the knowledge base cannot be written.
+        TuneError: no config is left after the gate, or no shape can be measured.
+    """
+    return _Run(task, crew, kb, reporter).all()
+
+
+class _Run:
+    def __init__(self, task: Task, crew: Crew, kb: KnowledgeBase, reporter: Reporter) -> None:
+        self._task, self._crew, self._kb, self._reporter = task, crew, kb, reporter
+        self._began = monotonic()
+        self._lost: dict[Shape, str] = {}
+        self._scope = Scope(
+            source_sha256=task.source_sha256,
+            kernel=task.kernel,
+            target=crew.target(),
+            axis_names=task.axis_names,
+        )
+        surveyed = crew.survey(task.shapes)
+        self._verified = surveyed.verified
+        check_works(surveyed.works, task)
+        if task.fresh:
+            kb.forget(self._scope)
+        self._ledger = Ledger(
+            kb, self._scope, surveyed.works, task.space, retry_failed=task.retry_failed
+        )
+        for lost in surveyed.lost:
+            self._lose(lost)
+        for shape in self._ledger.shapes:
+            if not self._ledger.allowed(shape):
+                self._lose(ShapeLost(shape=shape, message="the space allows no config on it"))
+        check_shapes_left(self._ledger, self._lost, task.kernel)
+        self._gate = self._gate_of_those_left()
+        self._passed: set[tuple[Shape, str]] = set()
+
+    def all(self) -> Measured:
+        gate, timing = Stage(), Stage()
+        resumed = self._ledger.resumed
+        try:
+            self._run_gate(gate)
+            check_survivors(self._ledger, self._gate, self._task)
+            self._run_timing(timing)
+        finally:
+            self._ledger.commit()
+        self._ledger.refresh()
+        check_shapes_left(self._ledger, self._lost, self._task.kernel)
+        check_survivors(self._ledger, self._gate, self._task)
+        check_something_timed(self._ledger, self._gate, self._task, late=self._is_late())
+        self._kb.touch(self._scope, now()[:10])
+        works = self._ledger.works
+        return Measured(
+            scope=self._scope,
+            space=self._task.space,
+            works=works,
+            records=self._ledger.records(),
+            rejected=self._ledger.rejected(self._gate),
+            method=self._crew.method,
+            verified=self._verified,
+            resumed=resumed,
+            added=self._ledger.added,
+            unfinished=sum(bool(self._left(work.shape)) for work in works),
+            lost=self._lost,
+            devices=self._crew.devices,
+            gate=gate,
+            timing=timing,
+        )
+
+    # ---- The gate: every config on a few shapes, in parallel, before anything is timed --------
+
+    def _run_gate(self, stage: Stage) -> None:
+        while self._ledger.shapes and not self._is_late():
+            self._gate = self._gate_of_those_left()
+            self._try_all(stage)
+            if all(map(self._ledger.has, self._gate)):
+                return  # Else some shapes turned out to be lost, and others take their place.
+
+    def _gate_of_those_left(self) -> tuple[Shape, ...]:
+        sanity = self._task.sanity
+        shapes = self._ledger.shapes
+        return gate_shapes(shapes, sanity if sanity in shapes else None)
+
+    def _try_all(self, stage: Stage) -> None:
+        configs = len({config.id for shape in self._gate for config in self._untried(shape)})
+        if not configs:
+            return
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        more = min(_MOST_HELPERS, cores - 1, configs // _CONFIGS_A_HELPER)
+        with self._crew.enlarged(max(0, more)):
+            jobs = self._gate_jobs(self._crew.devices)
+            total = sum(len(step.configs) for job in jobs for step in job.steps)
+            self._reporter.stage("gate", total)
+            tried = self._follow(iter(jobs), stage, by_config=True)
+        if not self._is_late():
+            for _ in range(total - tried):  # On these it has been found superfluous.
+                self._reporter.advance("", None, None)
+
+    def _untried(self, shape: Shape) -> tuple[Config, ...]:
+        return tuple(c for c in self._left(shape) if (shape, c.id) not in self._passed)
+
+    def _gate_jobs(self, devices: int) -> list[Job]:
+        untried = {shape: self._untried(shape) for shape in self._gate}
+        configs = list({c.id: c for found in untried.values() for c in found}.values())
+        size = max(1, -(-len(configs) // (2 * devices)))
+        jobs = []
+        for first in range(0, len(configs), size):
+            names = {config.id for config in configs[first : first + size]}
+            steps = tuple(
+                Step(shape=shape, configs=chosen)
+                for shape, found in untried.items()
+                if (chosen := tuple(config for config in found if config.id in names))
+            )
+            jobs.append(Job(steps=steps, measure=False))
+        return jobs
+
+    # ---- Measuring: shape by shape, all configs by turns ---------------------------------------
+
+    def _run_timing(self, stage: Stage) -> None:
+        shapes = self._ledger.shapes
+        order = spread_order(shapes, [shape for shape in self._gate if self._ledger.has(shape)])
+        todo = [shape for shape in order if self._left(shape)]
+        if todo and not self._is_late():
+            self._reporter.stage("measure", len(todo))
+            self._follow(self._timing_jobs(todo), stage, by_config=False)
+
+    def _timing_jobs(self, todo: Sequence[Shape]) -> Iterator[Job]:
+        for shape in todo:
+            if self._is_late():
+                return
+            configs = self._left(shape) if self._ledger.has(shape) else ()
+            if configs:
+                yield Job(steps=(Step(shape=shape, configs=configs),), measure=True)
+
+    def _left(self, shape: Shape) -> tuple[Config, ...]:
+        """Return what is to be measured on `shape` yet: not what is rejected by now."""
+        rejected = self._ledger.rejected(self._gate)
+        return tuple(c for c in self._ledger.missing(shape) if c.id not in rejected)
+
+    # ---- Both ----------------------------------------------------------------------------------
+
+    def _is_late(self) -> bool:
+        """Say whether the budget is spent."""
+        budget_s = self._task.budget_s
+        return budget_s is not None and monotonic() >= self._began + budget_s
+
+    def _follow(self, jobs: Iterator[Job], stage: Stage, *, by_config: bool) -> int:
+        """Take down what the crew says of `jobs`, make it durable; return how many outcomes."""
+        began, outcomes = monotonic(), 0
+        budget_s = self._task.budget_s
+        until = None if budget_s is None else self._began + _GRACE * budget_s
+        for event in self._crew.run(jobs, wanted=self._is_wanted, until=until):
+            self._take(event, stage, by_config=by_config)
+            outcomes += isinstance(event, Outcome)
+        stage.wall_s += monotonic() - began
+        return outcomes
+
+    def _is_wanted(self, shape: Shape, config: str) -> bool:
+        return self._ledger.has(shape) and config not in self._ledger.rejected(self._gate)
+
+    def _take(self, event: Event, stage: Stage, *, by_config: bool) -> None:
+        match event:
+            case Outcome(device=device, shape=shape, config=config, result=result):
+                if result is None:
+                    self._passed.add((shape, config))
+                elif self._ledger.has(shape):
+                    self._ledger.add(shape, config, result)
+                if isinstance(result, Failure):
+                    # At once: what kills is not to be let loose again after a kill.
+                    self._ledger.commit()
+                    self._reporter.failure(shape, config, result)
+                if by_config:
+                    self._reporter.advance(device, None, None)
+            case ShapeLost():
+                self._lose(event)
+            case DeviceGone(device=device, message=message):
+                self._reporter.note(f"{device} is given up: {message}")
+            case Done(device=device, shapes=shapes):
+                self._ledger.commit()
+                stage.busy_s += event.busy_s
+                stage.samples += event.samples
+                stage.late += event.late
+                if not by_config:
+                    shape = shapes[0]
+                    self._reporter.advance(device, shape, self._ledger.best(shape))
+
+    def _lose(self, lost: ShapeLost) -> None:
+        if lost.shape not in self._lost:
+            self._lost[lost.shape] = lost.message
+            self._ledger.drop(lost.shape)
+            self._reporter.note(f"shape {in_brackets(lost.shape)} is left out: {lost.message}")

@@ -1,0 +1,225 @@
+"""The outcome of tuning a kernel: the files written, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from codegen.config import Config
+from codegen.errors import OutputError
+from codegen.files import exists, write_text
+from codegen.manifest import Manifest, TuneMeta, policy_of
+from codegen.policy import Outside
+from tuner.fates import Fate, fates
+from tuner.fit import MAX_DEPTH, MAX_LEAVES, KindName
+from tuner.fit_file import MANIFEST_NAME, Fitted, Request, fit_file
+from tuner.kb import table_dict
+from tuner.measured import Measured
+from tuner.places import (
+    beside,
+    check_directory,
+    check_ours,
+    copied,
+    holds_manifest,
+    holds_table,
+    make_directory,
+)
+from tuner.records import Failure, Record, Shape
+from tuner.summary import summary
+from tuner.table_text import table_text
+from tuner.worker.messages import Limits
+
+__all__ = ["TABLE_NAME", "Delivery", "TuneOutcome", "check_delivery", "deliver"]
+
+TABLE_NAME = "latencies.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """Where the outcome goes, and how the selector is fitted; as in `fit_file`.
+
+    `source` is copied into `directory` if it does not lie there: a manifest stands beside it.
+    """
+
+    directory: Path
+    source: Path
+    selector: KindName = "tree"
+    max_leaves: int = MAX_LEAVES
+    max_depth: int = MAX_DEPTH
+    outside: Outside = "default"
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuneOutcome:
+    """What tuning a kernel came to.
+
+    Attributes:
+        manifest_path: the manifest, to be compiled by `codegen emit`.
+        table_path: the latency table that it was fitted to.
+        fates: of every candidate, in the order of the space.
+        measured: all that is known, and how long it took.
+        fitted: the selector, its score, and whether the manifest changed.
+        table_changed: whether the table's file did.
+    """
+
+    manifest_path: Path
+    table_path: Path
+    fates: tuple[Fate, ...]
+    measured: Measured
+    fitted: Fitted
+    table_changed: bool
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest itself."""
+        return self.fitted.manifest
+
+    def select(self, shape: Shape) -> Config:
+        """Return the config for `shape`, one size an axis, as the emitted module would."""
+        return policy_of(self.manifest).evaluate(shape)
+
+    def files(self) -> tuple[tuple[Path, bool], ...]:
+        """Return the files, and whether each was changed."""
+        return (
+            (self.table_path, self.table_changed),
+            (self.manifest_path, self.fitted.changed),
+        )
+
+    def lines(self) -> Iterator[str]:
+        """Yield the report: what was measured, each candidate's fate, the selector."""
+        yield from _measuring_lines(self.measured)
+        yield ""
+        width = min(60, max(len(fate.config.id) for fate in self.fates))
+        for fate in sorted(self.fates, key=lambda fate: -fate.won):
+            yield f"  {fate.config.id:<{width}}  {fate}"
+        winners = sum(fate.kind == "won" for fate in self.fates)
+        yield f"{winners} of {len(self.fates)} candidates are the fastest somewhere"
+        yield ""
+        yield summary(self.fitted)
+
+
+def check_delivery(delivery: Delivery, replayed: Path | None = None) -> None:
+    """Refuse what `deliver` would refuse, before anything is measured.
+
+    `replayed` is a table that the measurements are taken from.
+
+    Raises:
+        OutputError: a file cannot, or may not, be written.
+        SourceError: there is no code in the place of the source's copy.
+    """
+    directory, force = delivery.directory, delivery.force
+    check_directory(directory)
+    beside(delivery.source, directory, force=force)
+    check_ours(directory / MANIFEST_NAME, holds_manifest, "a manifest", force=force)
+    table = directory / TABLE_NAME
+    check_ours(table, holds_table, "a latency table", force=force)
+    if replayed is not None and exists(table) and exists(replayed) and table.samefile(replayed):
+        raise OutputError(
+            "is the table that is replayed, and would be written over",
+            where=str(table),
+            remedy="name another directory with -o",
+        )
+
+
+def deliver(
+    measured: Measured,
+    delivery: Delivery,
+    limits: Limits,
+    *,
+    weights: Mapping[Shape, float] | None = None,
+) -> TuneOutcome:
+    """Write the table, fit to it, and write the manifest, each file whole or not at all.
+
+    `weights` tells how much a shape counts in the fit, 1 where it is not named.
+
+    Raises:
+        OutputError: a file cannot, or may not, be written.
+        FitError: no selector can be fitted, such as where no config runs on every shape.
+    """
+    directory = delivery.directory
+    make_directory(directory)
+    check_delivery(delivery)
+    source = beside(delivery.source, directory, force=delivery.force)
+    if source != delivery.source:
+        copied(delivery.source, source)
+    table_path = directory / TABLE_NAME
+    table = table_dict(
+        measured.scope, _admitted(measured), configs=measured.space.configs, method=None
+    )
+    if weights:
+        table["weights"] = [weights.get(tuple(shape), 1.0) for shape in table["shapes"]]
+    table_changed = write_text(table_path, table_text(table))
+    fitted = fit_file(
+        Request(
+            table=table_path,
+            output=directory / MANIFEST_NAME,
+            source=source,
+            outside=delivery.outside,
+            selector=delivery.selector,
+            max_leaves=delivery.max_leaves,
+            max_depth=delivery.max_depth,
+            force=delivery.force,
+            meta=_meta(measured, limits),
+        )
+    )
+    return TuneOutcome(
+        manifest_path=directory / MANIFEST_NAME,
+        table_path=table_path,
+        fates=fates(
+            measured.space.configs,
+            measured.records,
+            measured.rejected,
+            fitted.manifest.selector.config_ids,
+        ),
+        measured=measured,
+        fitted=fitted,
+        table_changed=table_changed,
+    )
+
+
+def _admitted(measured: Measured) -> list[Record]:
+    """Return the records without the timings of configs that are rejected: they may not win."""
+    return [
+        record
+        for record in measured.records
+        if isinstance(record.result, Failure) or record.config.id not in measured.rejected
+    ]
+
+
+def _meta(measured: Measured, limits: Limits) -> TuneMeta:
+    notes = [
+        "outputs were verified against the reference"
+        if measured.verified
+        else "outputs were not verified: there was no reference"
+    ]
+    if measured.lost:
+        notes.append(f"{len(measured.lost)} shapes are left out: nothing runs on them")
+    if measured.unfinished:
+        notes.append(f"{measured.unfinished} shapes have configs that were not measured")
+    return TuneMeta(path_used="tuner tune", warmup=limits.warmup, repeat=limits.repeat, notes=notes)
+
+
+def _measuring_lines(measured: Measured) -> Iterator[str]:
+    target, timing, gate = measured.scope.target, measured.timing, measured.gate
+    tools = ", ".join(f"{tool} {version}" for tool, version in target.toolchain)
+    yield f"device    {target.device}" + (f" ({tools})" if tools else "")
+    yield f"method    {measured.method}"
+    text = f"{measured.added} new, {measured.resumed} known before"
+    yield f"results   {text}"
+    if gate.wall_s or timing.wall_s:
+        text = f"gate {gate.wall_s:.1f} s, measuring {timing.wall_s:.1f} s"
+        if timing.wall_s and timing.busy_s:
+            share = timing.busy_s / (timing.wall_s * measured.devices)
+            text += f" with the device {share:.0%} busy at timed work"
+        yield f"time      {text}"
+    if timing.late:
+        yield (
+            f"late      {timing.late} of {timing.samples} launches may have waited for the host "
+            "and were timed again"
+        )
+    for shape, message in measured.lost.items():
+        yield f"left out  shape ({', '.join(map(str, shape))}): {message}"
+    if measured.unfinished:
+        yield f"budget    {measured.unfinished} shapes are unfinished; run again to go on"

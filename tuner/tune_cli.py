@@ -1,0 +1,273 @@
+"""The commands `tuner tune` and `tuner run`: parse, call one function, print."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from codegen.command import Command, say
+from codegen.errors import shown
+
+if TYPE_CHECKING:
+    from tuner.errors import TuneError
+    from tuner.progress import Reporter
+    from tuner.records import Shape
+    from tuner.tune import CaseRequest
+
+__all__ = ["run", "tune"]
+
+_PATH = click.Path(path_type=Path)
+_INTERRUPTED = 130
+# Ctrl-C, what a scheduler sends, and what comes when the terminal is closed.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Duration(click.ParamType[float]):
+    """Seconds, minutes or hours, as 90s, 10m or 1.5h."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return the seconds."""
+        match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh])", str(value))
+        if not match or float(match[1]) == 0:
+            self.fail(f"{shown(str(value))} is not a duration such as 90s, 10m or 2h", param, ctx)
+        return float(match[1]) * _UNITS[match[2]]
+
+
+class Shapes(click.ParamType["tuple[Shape, ...]"]):
+    """Shapes as 1,224,224;1,384,384."""
+
+    name = "shapes"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[Shape, ...]:
+        """Return the shapes, each once."""
+        parts = [part for part in str(value).split(";") if part.strip()]
+        shapes = []
+        for part in parts:
+            sizes = [size.strip() for size in part.split(",")]
+            if not all(re.fullmatch(r"[1-9]\d{0,17}|0", size) for size in sizes):
+                self.fail(
+                    f"{shown(part)} is not a shape; write sizes between commas and ; between "
+                    'shapes, as "1,224,224;1,384,384"',
+                    param,
+                    ctx,
+                )
+            shapes.append(tuple(map(int, sizes)))
+        if not shapes:
+            self.fail("names no shape", param, ctx)
+        return tuple(dict.fromkeys(shapes))
+
+
+def _options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `tune` and `run` share, in the order of the help."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.argument("case", type=_PATH, metavar="CASE"),
+    click.option(
+        "--device",
+        default="cpu",
+        show_default=True,
+        help="cpu; cuda:0, or several as cuda:0,cuda:1; or replay:TABLE.json, which measures "
+        "nothing and answers from a recorded latency table.",
+    ),
+    click.option("--shapes", type=Shapes(), help='Such as "1,224,224;1,384,384".'),
+    click.option("--impl", type=_PATH, help="The implementation.  [default: CASE/impl.py]"),
+    click.option("--space", type=_PATH, help="The search space.  [default: CASE/tune.yaml]"),
+    click.option(
+        "-o",
+        "--output",
+        type=_PATH,
+        help="A directory for what is written.  [default: the implementation's]",
+    ),
+    click.option(
+        "--kb",
+        type=_PATH,
+        help="The knowledge base, which keeps every measurement.  [default: kb.sqlite under "
+        "$TUNED_DISPATCH_HOME or the user's data directory]",
+    ),
+    click.option("--budget", type=Duration(), help="Begin nothing new after, say, 10m."),
+    click.option("--fresh", is_flag=True, help="Measure again what is known; the old is archived."),
+    click.option("--retry-failed", is_flag=True, help="Try again what failed before."),
+    click.option(
+        "--selector",
+        type=click.Choice(["tree", "bucket", "constant"]),
+        default="tree",
+        show_default=True,
+    ),
+    click.option("--max-leaves", type=click.IntRange(1, 10_000), default=64, show_default=True),
+    click.option("--max-depth", type=click.IntRange(1, 64), default=7, show_default=True),
+    click.option(
+        "--outside",
+        type=click.Choice(["default", "nearest", "raise"]),
+        default="default",
+        show_default=True,
+        help="What a shape outside the tuned range gets.",
+    ),
+    click.option(
+        "--repeat",
+        type=click.IntRange(1, 10_000),
+        default=15,
+        show_default=True,
+        help="The most timed launches of a config on a shape; fewer where 5 agree.",
+    ),
+    click.option("--warmup", type=click.IntRange(0, 1000), default=1, show_default=True),
+    click.option(
+        "--timeout",
+        type=Duration(),
+        default="60s",
+        show_default=True,
+        help="The longest that compiling and running a config once may take.",
+    ),
+    click.option(
+        "--tolerance",
+        type=click.FloatRange(0, 10, min_open=True),
+        help="By how much an output may differ, relative.  [default: by dtype]",
+    ),
+    click.option("--force", is_flag=True, help="Overwrite files that are not ours."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress, no report; errors only."),
+)
+
+
+@click.command(cls=Command)
+@_options
+def tune(case: Path, **options: Any) -> int:
+    """Tune CASE on a device and write its manifest.
+
+    CASE is a directory with base.py (the reference and the inputs), impl.py (the kernel) and
+    sample.json (the candidates). Each candidate is compiled and checked on a few shapes, then
+    timed on all; what is measured is kept at once, so that a run that is cut short goes on where
+    it was when the command is given again.
+    """
+    from tuner.tune import tune_case  # noqa: PLC0415 (`--help` need not wait)
+
+    request = _request(case, **options)
+    with _kept(request, quiet=options["quiet"]) as reporter:
+        outcome = tune_case(request, reporter)
+        reporter.close()
+        if not options["quiet"]:
+            for line in outcome.lines():
+                say(line)
+            for path, changed in outcome.files():
+                say(f"{path}: {'written' if changed else 'unchanged'}")
+            say(f"next: codegen emit {shlex.quote(str(outcome.manifest_path))}")
+        return 0
+    return _INTERRUPTED
+
+
+@click.command(cls=Command)
+@_options
+def run(case: Path, **options: Any) -> int:
+    """Tune CASE, emit its dispatch, check it, time it, and report.
+
+    Besides what `tuner tune` writes, DIR gets the emitted module, summary.json and report.md: the
+    outputs of ModelNew with the dispatch against the reference, on tuned shapes and on others,
+    and the time of each against the default config and the best one.
+    """
+    from tuner.cases.run import run_request  # noqa: PLC0415
+
+    request = _request(case, **options)
+    with _kept(request, quiet=options["quiet"]) as reporter:
+        report = run_request(request, reporter)
+        reporter.close()
+        if not options["quiet"]:
+            say(report.text)
+            for path in report.written:
+                say(f"{path}: written")
+        return 0 if report.right else 1
+    return _INTERRUPTED
+
+
+def _request(case: Path, **options: Any) -> CaseRequest:
+    from tuner.cases import load_case  # noqa: PLC0415
+    from tuner.devices.names import parse_devices  # noqa: PLC0415
+    from tuner.home import knowledge_base  # noqa: PLC0415
+    from tuner.needs import need  # noqa: PLC0415
+
+    need("numpy", "yaml", "rich")
+    from tuner.outcome import Delivery  # noqa: PLC0415
+    from tuner.tune import CaseRequest  # noqa: PLC0415
+    from tuner.worker.messages import Limits  # noqa: PLC0415
+
+    devices = parse_devices(options["device"])
+    loaded = load_case(case, impl=options["impl"], space=options["space"])
+    return CaseRequest(
+        case=loaded,
+        devices=devices,
+        kb=options["kb"] or knowledge_base(),
+        delivery=Delivery(
+            directory=options["output"] or loaded.impl.parent,
+            source=loaded.impl,
+            selector=options["selector"],
+            max_leaves=options["max_leaves"],
+            max_depth=options["max_depth"],
+            outside=options["outside"],
+            force=options["force"],
+        ),
+        limits=Limits(
+            timeout_s=options["timeout"],
+            warmup=options["warmup"],
+            repeat=options["repeat"],
+            tolerance=options["tolerance"],
+        ),
+        shapes=options["shapes"],
+        budget_s=options["budget"],
+        fresh=options["fresh"],
+        retry_failed=options["retry_failed"],
+    )
+
+
+@contextlib.contextmanager
+def _kept(request: CaseRequest, *, quiet: bool) -> Iterator[Reporter]:
+    """Show progress; on Ctrl-C or an error say what is kept and how to go on."""
+    from tuner.errors import TuneError  # noqa: PLC0415
+    from tuner.progress import reporter  # noqa: PLC0415
+
+    showing = reporter(quiet=quiet)
+    # What the caller has had ignored, as nohup does, stays so.
+    caught = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _interrupt) for number in caught}
+    try:
+        yield showing
+    except KeyboardInterrupt:
+        showing.close()
+        again = ", without --fresh," if request.fresh else ""
+        say(
+            f"tuner: interrupted; what was measured is kept in {request.kb}; run the same "
+            f"command again{again} to go on",
+            err=True,
+        )
+    except TuneError as error:
+        showing.close()
+        _say_details(error)
+        raise
+    finally:
+        showing.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 (what a handler is given)
+    """End the run; from here on no further signal gets in the way of its being closed."""
+    for ending in _ENDING:
+        signal.signal(ending, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _say_details(error: TuneError) -> None:
+    from tuner.printable import printable  # noqa: PLC0415
+
+    for detail in error.details:
+        say(f"  {printable(detail, limit=400)}", err=True)
