@@ -1,6 +1,7 @@
 # Each target does its own set-up: a virtual environment in .venv, and what it needs installed there.
 PYTHON ?= python3
-# The tests of tracing need torch, a large download; `make test TORCH=no` skips them, and says so.
+# The tests of tracing and of Triton kernels need torch and triton, large downloads; `make test
+# TORCH=no` skips them, and says so.
 TORCH ?= yes
 
 BIN := .venv/bin

@@ -16,6 +16,7 @@ from tuner.printable import printable
 from tuner.records import Failure, Shape, Timing
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.progress import Progress, TaskID
 
 __all__ = ["Live", "Plain", "Quiet", "Reporter", "reporter"]
@@ -104,6 +105,7 @@ class Live(Quiet):
 
     def __init__(self) -> None:
         from rich.console import Console  # noqa: PLC0415 (only a terminal needs it)
+        from rich.live import Live as Display  # noqa: PLC0415
         from rich.progress import (  # noqa: PLC0415
             BarColumn,
             MofNCompleteColumn,
@@ -122,30 +124,30 @@ class Live(Quiet):
             TimeElapsedColumn(),
             TextColumn("left"),
             TimeRemainingColumn(),
-            TextColumn("{task.fields[text]}", markup=False),
+            TextColumn("{task.fields[failed]}", markup=False),
             console=self._console,
-            transient=True,
         )
         self._bar: TaskID | None = None
         self._devices: dict[str, str] = {}
         self._failed = 0
         self._told: set[tuple[str, str]] = set()
-        self._progress.start()
+        self._display = Display(
+            console=self._console, transient=True, get_renderable=self._drawn, refresh_per_second=4
+        )
+        self._display.start()
 
     def stage(self, name: str, total: int) -> None:
         """Begin a new bar."""
         if self._bar is not None:
             self._progress.remove_task(self._bar)
         self._devices.clear()
-        self._bar = self._progress.add_task(name, total=total, text="")
+        self._bar = self._progress.add_task(name, total=total, failed=self._failures())
 
     def advance(self, device: str, shape: Shape | None, best: tuple[str, Timing] | None) -> None:
         """Move the bar."""
         self._devices[device] = _where(device, shape, best).removeprefix("; ")
-        failed = f"{self._failed} failed  " if self._failed else ""
         if self._bar is not None:
-            text = failed + " | ".join(filter(None, self._devices.values()))
-            self._progress.update(self._bar, advance=1, text=text)
+            self._progress.update(self._bar, advance=1, failed=self._failures())
 
     def failure(self, shape: Shape, config: str, failure: Failure) -> None:
         """Count it, and leave a line of the first of a config that is not of the usual kinds."""
@@ -159,7 +161,21 @@ class Live(Quiet):
 
     def close(self) -> None:
         """Take the display away."""
-        self._progress.stop()
+        self._display.stop()
+
+    def _failures(self) -> str:
+        return f"{self._failed} failed" if self._failed else ""
+
+    def _drawn(self) -> Group:
+        from rich.console import Group  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        lines = [Text(line, no_wrap=True, overflow="ellipsis") for line in self._lines()]
+        return Group(self._progress, *lines)
+
+    def _lines(self) -> list[str]:
+        # Drawn by a thread of the display's own: what it goes through must not change meanwhile.
+        return [f"  {line}" for line in tuple(self._devices.values()) if line]
 
 
 def reporter(*, quiet: bool) -> Reporter:

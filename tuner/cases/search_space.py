@@ -59,7 +59,7 @@ def tuned_space(sample: Sample, tune: TuneYaml, axis_names: tuple[str, ...]) -> 
 
 
 def _long_lists(tune: TuneYaml) -> Iterator[str]:
-    """Yield the parameters that make the product large; configs written out are nobody's product."""
+    """Yield the parameters that make the product large; configs written out are no product."""
     for name, values in (tune.fields.parameters or {}).items():
         if len(values) > _MANY_VALUES:
             yield f"{name} has {len(values)} values, more than {_MANY_VALUES}"

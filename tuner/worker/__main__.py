@@ -39,6 +39,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # The crew ends us; the terminal does not.
     _die_with_parent()
     pipe = Connection(int(sys.argv[1]))
+    _keep_to_ourselves(pipe)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         _serve(pipe)
     # A kernel may have left threads that never end, or an interpreter that cannot.
@@ -76,7 +77,7 @@ def _described(kernel: Kernel, shapes: tuple[Shape, ...] | None) -> Message:
         works = [_work(kernel, shape) for shape in (shapes or kernel.shapes())]
     except CodegenError as error:
         return _refused(error)
-    except Exception as error:  # noqa: BLE001 (inputs are made by the case's code)
+    except BaseException as error:  # noqa: BLE001 (inputs are made by the case's code)
         fact = f"the inputs cannot be made: {values.reason(error)}"
         return _refused(CaseError(fact, where="the case", remedy="mend base.py"))
     return Described(works=tuple(works), verified=kernel.reference is not None)
@@ -95,6 +96,13 @@ def _refused(error: CodegenError) -> Refused:
         remedy=error.remedy,
         device=isinstance(error, DeviceError),
     )
+
+
+def _keep_to_ourselves(pipe: Connection) -> None:
+    """Let no process that a kernel starts hold the pipe: it would stay open when this one dies."""
+    os.set_inheritable(pipe.fileno(), False)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=pipe.close)
 
 
 def _die_with_parent() -> None:

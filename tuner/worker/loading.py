@@ -18,7 +18,6 @@ from tuner.worker import values
 __all__ = ["called", "found", "load"]
 
 _PACKAGE = "_tuned"
-_MEND = "mend it; a kernel's own file must load without a device of another kind"
 # What a dispatch module holds, so that a kernel may import any of it.
 _DISPATCH: dict[str, Any] = {
     "AXIS_NAMES": (),
@@ -77,8 +76,11 @@ def called(path: Path, function: Callable[..., Any], *arguments: Any) -> Any:
         raise
     # SystemExit and KeyboardInterrupt as well: the terminal's is not let through to a worker.
     except BaseException as error:  # noqa: BLE001 (the case's code may raise anything)
+        missing = isinstance(error, ModuleNotFoundError)
         raise CaseError(
-            f"fails: {values.reason(error)}", where=values.place_of(error, path), remedy=_MEND
+            f"fails: {values.reason(error)}",
+            where=values.place_of(error, path),
+            remedy="install it beside the tuner, or mend the import" if missing else "mend it",
         ) from None
 
 

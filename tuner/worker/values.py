@@ -47,7 +47,7 @@ def is_array(value: Any) -> bool:
     return numpy is not None and isinstance(value, numpy.ndarray)
 
 
-def is_module(model: Any) -> bool:
+def _is_module(model: Any) -> bool:
     """Say whether `model` is a torch module."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
@@ -77,12 +77,12 @@ def leaves(value: Any) -> Iterator[Any]:
 
 def frozen(model: Any) -> Any:
     """Return `model`, ready to be run for its output alone."""
-    return model.eval().requires_grad_(False) if is_module(model) else model
+    return model.eval().requires_grad_(False) if _is_module(model) else model
 
 
 def share_weights(reference: Any, model: Any) -> None:
     """Give `model` the weights of `reference`, where both have the same by name and size."""
-    if not (is_module(reference) and is_module(model)):
+    if not (_is_module(reference) and _is_module(model)):
         return
     theirs, ours = reference.state_dict(), model.state_dict()
     if theirs and _sizes(theirs) == _sizes(ours):
