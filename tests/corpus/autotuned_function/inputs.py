@@ -1,0 +1,18 @@
+"""Inputs and reference of `autotuned_function`, whose entry is the function `mul`."""
+
+import torch
+
+ENTRY = "mul"
+
+
+def get_init_inputs() -> list:
+    return []
+
+
+def get_inputs() -> list:
+    torch.manual_seed(0)
+    return [[torch.randn(n), torch.randn(n)] for n in (1, 777, 2048)]
+
+
+def reference(x, y):
+    return x * y

@@ -1,0 +1,25 @@
+import sys
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def relu_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + i, tl.maximum(tl.load(x_ptr + i, mask=i < n), 0.0), mask=i < n)
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, op="relu"):
+        super().__init__()
+        self.op = op
+
+    def forward(self, x):
+        y = torch.empty_like(x)
+        n = x.numel()
+        BLOCK = 512
+        kernel = getattr(sys.modules[__name__], self.op + "_kernel")
+        kernel[(triton.cdiv(n, BLOCK),)](x, y, n, BLOCK=BLOCK)
+        return y
