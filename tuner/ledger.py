@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 
 from codegen.config import Config
 from tuner.kb import KnowledgeBase
+from tuner.kb.passes import Pass
 from tuner.records import STRIKES, Failure, Record, Scope, Shape, Timing
 from tuner.space import Space
 from tuner.worker.messages import Work
@@ -47,6 +48,8 @@ class Ledger:
         self._timed: set[str] = set()
         self._rejected: dict[tuple[Shape, ...], Mapping[str, str]] = {}
         self._unwritten: list[Record] = []
+        self._passed = set() if retry_failed else set(kb.passes(scope))
+        self._new_passes: list[Pass] = []
         self._read(failed=not retry_failed)
         self.resumed = len(self._records)
         self.added = 0
@@ -101,6 +104,20 @@ class Ledger:
             if (shape, name) not in self._records
         )
 
+    def untried(self, shape: Shape) -> tuple[Config, ...]:
+        """Return those of `missing` that did not pass the gate on `shape` either."""
+        return tuple(c for c in self.missing(shape) if self._pass(shape, c.id) not in self._passed)
+
+    def add_pass(self, shape: Shape, config: str) -> None:
+        """Note that a config passed the gate on `shape`; it is durable after the next `commit`."""
+        passed = self._pass(shape, config)
+        self._passed.add(passed)
+        self._new_passes.append(passed)
+
+    def _pass(self, shape: Shape, config: str) -> Pass:
+        work = self._works[shape]
+        return work.dtype, work.inputs, shape, config
+
     def records(self) -> tuple[Record, ...]:
         """Return all that is known, sorted by shape and config's id."""
         return tuple(self._records[key] for key in sorted(self._records))
@@ -121,10 +138,13 @@ class Ledger:
         self.added += 1
 
     def commit(self) -> None:
-        """Make all that was added durable, in one transaction."""
+        """Make all that was added durable: results in one transaction, then passes."""
         if self._unwritten:
             self._kb.record(self._scope, self._unwritten, replace=self._retry)
             self._unwritten.clear()
+        if self._new_passes:
+            self._kb.keep_passes(self._scope, self._new_passes)
+            self._new_passes.clear()
 
     def refresh(self) -> None:
         """Take over what the knowledge base holds, now that all is written there.

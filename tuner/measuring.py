@@ -13,7 +13,7 @@ from tuner.ledger import Ledger, now
 from tuner.measured import Measured, Stage, Task
 from tuner.plan import gate_shapes, spread_order
 from tuner.progress import Reporter
-from tuner.records import Failure, Scope, Shape
+from tuner.records import Failure, Scope, Shape, Timing
 from tuner.verdicts import (
     check_shapes_left,
     check_something_timed,
@@ -73,7 +73,6 @@ class _Run:
                 self._lose(ShapeLost(shape=shape, message="the space allows no config on it"))
         check_shapes_left(self._ledger, self._lost, task.kernel)
         self._gate = self._gate_of_those_left()
-        self._passed: set[tuple[Shape, str]] = set()
 
     def all(self) -> Measured:
         gate, timing = Stage(), Stage()
@@ -137,7 +136,8 @@ class _Run:
                 self._reporter.advance("", None, None)
 
     def _untried(self, shape: Shape) -> tuple[Config, ...]:
-        return tuple(c for c in self._left(shape) if (shape, c.id) not in self._passed)
+        rejected = self._ledger.rejected(self._gate)
+        return tuple(c for c in self._ledger.untried(shape) if c.id not in rejected)
 
     def _gate_jobs(self, devices: int) -> list[Job]:
         untried = {shape: self._untried(shape) for shape in self._gate}
@@ -201,13 +201,12 @@ class _Run:
     def _take(self, event: Event, stage: Stage, *, by_config: bool) -> None:
         match event:
             case Outcome(device=device, shape=shape, config=config, result=result):
-                if result is None:
-                    self._passed.add((shape, config))
-                elif self._ledger.has(shape):
-                    self._ledger.add(shape, config, result)
-                if isinstance(result, Failure):
+                if self._ledger.has(shape):
+                    self._note(shape, config, result)
+                if by_config or isinstance(result, Failure):
                     # At once: what kills is not to be let loose again after a kill.
                     self._ledger.commit()
+                if isinstance(result, Failure):
                     self._reporter.failure(shape, config, result)
                 if by_config:
                     self._reporter.advance(device, None, None)
@@ -223,6 +222,12 @@ class _Run:
                 if not by_config:
                     shape = shapes[0]
                     self._reporter.advance(device, shape, self._ledger.best(shape))
+
+    def _note(self, shape: Shape, config: str, result: Timing | Failure | None) -> None:
+        if result is None:
+            self._ledger.add_pass(shape, config)
+        else:
+            self._ledger.add(shape, config, result)
 
     def _lose(self, lost: ShapeLost) -> None:
         if lost.shape not in self._lost:

@@ -26,6 +26,7 @@ from tuner.kb.archive import archive_of, refuse_same_file
 from tuner.kb.connection import connect
 from tuner.kb.fields import DayField
 from tuner.kb.merge import Outcome, merge_rows, refuse_clashes
+from tuner.kb.passes import Pass, forget_passes, keep_passes, read_passes
 from tuner.kb.policy import Policy
 from tuner.kb.reader import Reader, read_scopes, scope_number
 from tuner.kb.rows import Row, ScopeRow, checked, sort_key
@@ -131,6 +132,16 @@ class KnowledgeBase:
             rows = [row for _, row in self._rows_of(scope)]
         return tuple(row.record for row in sorted(rows, key=sort_key))
 
+    def keep_passes(self, scope: Scope, passes: Sequence[Pass]) -> None:
+        """Keep which configs passed the gate where, all in one transaction."""
+        with self._writing():
+            keep_passes(self._connection, scope, passes)
+
+    def passes(self, scope: Scope) -> frozenset[Pass]:
+        """Return which configs passed the gate of `scope` where."""
+        with self._reading():
+            return read_passes(self._connection, scope)
+
     def touch(self, scope: Scope, day: str) -> None:
         """Note that the records of `scope` were used on `day`, such as `2026-11-30`.
 
@@ -195,6 +206,7 @@ class KnowledgeBase:
         with self._writing() as writer:
             found = self._rows_of(scope)
             self._move(found, archive_of(self.path), writer)
+            forget_passes(self._connection, scope)
         return len(found)
 
     def unused_since(self, moment: datetime) -> tuple[Row, ...]:

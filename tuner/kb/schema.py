@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from tuner.errors import KbError
+from tuner.kb.passes import PASSED_TABLE
 from tuner.kb.transactions import writing
 
 __all__ = ["APPLICATION_ID", "VERSION", "prepare"]
@@ -56,6 +57,7 @@ _TABLES = {
     CHECK ((median_us IS NULL) = (method IS NULL)),
     CHECK ((failure IS NULL) = (message IS NULL))
 )""",
+    "passed": PASSED_TABLE,
 }
 # Without it, deleting a config reads all records.
 _INDEX = "CREATE INDEX record_config ON record (config_id)"
