@@ -41,7 +41,7 @@ generated: .venv/.demo
 	done
 
 clean:
-	rm -rf .venv .demo .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
+	rm -rf .venv .demo .nearest .mypy_cache .pytest_cache .ruff_cache .hypothesis dist build
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -170,7 +170,7 @@ def inputs_of(inputs_by_shape: Any, shape: Shape) -> list[Any]:
             remedy="add them, or pass a function of the shape",
         )
     if not isinstance(found, Sequence) or isinstance(found, str | bytes):
-        fact = f"the inputs of shape {shape} are a {type(found).__name__}"
+        fact = f"gives {type(found).__name__} for shape {shape}, and not a list"
         raise CaseError(fact, where=where, remedy="give a list or tuple, even of one input")
     return list(found)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from codegen.axes import AxisValue
 from codegen.config import Config
 from codegen.emit import module_text
-from codegen.errors import shown
 from codegen.files import exists
 from codegen.manifest import Manifest, load_manifest
 from codegen.source_hash import source_sha256_of
@@ -83,8 +82,8 @@ def load_deployed_selector(
 def _load(source: Path, cache_dir: Path) -> DeployedSelector:
     if not exists(source):
         raise DeployError(
-            f"{shown(str(source))} is not a file, so that it has no hash",
-            where="load_deployed_selector",
+            "is not a file, so that it has no hash",
+            where=str(source),
             remedy="call it from the kernel's file, or pass source=",
         )
     sha256 = source_sha256_of(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["HOME_VARIABLE", "home", "kernels", "knowledge_base"]
+__all__ = ["HOME_VARIABLE", "home", "kernels", "knowledge_base", "replays"]
 
 HOME_VARIABLE = "TUNED_DISPATCH_HOME"
 
@@ -22,6 +22,11 @@ def home() -> Path:
 def knowledge_base() -> Path:
     """Return the knowledge base that is used when none is named."""
     return home() / "kb.sqlite"
+
+
+def replays() -> Path:
+    """Return the knowledge base of what was replayed from tables, and never measured."""
+    return home() / "replays.sqlite"
 
 
 def kernels() -> Path:

@@ -21,5 +21,8 @@ def need(*modules: str) -> None:
         if find_spec(module) is None:
             name = _DISTRIBUTIONS.get(module, module)
             raise MissingError(
-                "is not installed", where=name, remedy=f"install it: pip install {name}"
+                "is not installed",
+                where=name,
+                remedy=f"install it: pip install {name}, or all that the tuner needs with the "
+                "extra tuned-dispatch[tuner]",
             )

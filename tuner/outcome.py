@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from codegen.config import Config
@@ -62,14 +62,17 @@ class TuneOutcome:
         measured: all that is known, and how long it took.
         fitted: the selector, its score, and whether the manifest changed.
         table_changed: whether the table's file did.
+        copies: the kernel's source, where it was copied to stand beside the manifest.
     """
 
     manifest_path: Path
     table_path: Path
-    fates: tuple[Fate, ...]
-    measured: Measured
-    fitted: Fitted
+    # Thousands of numbers, which nobody wants printed.
+    fates: tuple[Fate, ...] = field(repr=False)
+    measured: Measured = field(repr=False)
+    fitted: Fitted = field(repr=False)
     table_changed: bool
+    copies: tuple[Path, ...] = ()
 
     @property
     def manifest(self) -> Manifest:
@@ -83,6 +86,7 @@ class TuneOutcome:
     def files(self) -> tuple[tuple[Path, bool], ...]:
         """Return the files, and whether each was changed."""
         return (
+            *((path, True) for path in self.copies),
             (self.table_path, self.table_changed),
             (self.manifest_path, self.fitted.changed),
         )
@@ -142,8 +146,7 @@ def deliver(
     make_directory(directory)
     check_delivery(delivery)
     source = beside(delivery.source, directory, force=delivery.force)
-    if source != delivery.source:
-        copied(delivery.source, source)
+    copies = source != delivery.source and copied(delivery.source, source)
     table_path = directory / TABLE_NAME
     table = table_dict(
         measured.scope, _admitted(measured), configs=measured.space.configs, method=None
@@ -176,6 +179,7 @@ def deliver(
         measured=measured,
         fitted=fitted,
         table_changed=table_changed,
+        copies=(source,) if copies else (),
     )
 
 

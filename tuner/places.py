@@ -108,8 +108,10 @@ def beside(source: Path, directory: Path, *, force: bool) -> Path:
     return copy
 
 
-def copied(source: Path, place: Path) -> None:
+def copied(source: Path, place: Path) -> bool:
     """Make `place` a copy of `source`, whole or not at all, unless its code is the same already.
+
+    Say whether that changed anything.
 
     Raises:
         OutputError: it cannot be written.
@@ -117,7 +119,7 @@ def copied(source: Path, place: Path) -> None:
     if exists(place) and (
         place.samefile(source) or source_sha256_of(place) == source_sha256_of(source)
     ):
-        return
+        return False
     try:
         descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
         os.close(descriptor)
@@ -134,6 +136,7 @@ def copied(source: Path, place: Path) -> None:
             where=str(place),
             remedy=f"what was measured is kept; mend that, or {_ELSEWHERE}",
         ) from None
+    return True
 
 
 def _reason(error: OSError | ValueError) -> str:

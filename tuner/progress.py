@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Live", "Plain", "Quiet", "Reporter", "reporter"]
 
 _EVERY_S = 10.0
+_MOST_NEWS = 8  # Configs whose failures are told as they come.
 
 
 class Reporter(Protocol):
@@ -201,8 +202,10 @@ def _where(device: str, shape: Shape | None, best: tuple[str, Timing] | None) ->
 def _is_news(config: str, failure: Failure, told: set[tuple[str, str]]) -> bool:
     """Say whether nothing was told of `config` failing so, and remember it."""
     news = failure.kind in {"crash", "hang", "wrong"} and (config, failure.kind) not in told
-    told.add((config, failure.kind))
-    return news
+    if news:
+        told.add((config, failure.kind))
+    # The fates at the end have all of them.
+    return news and len(told) <= _MOST_NEWS
 
 
 def _failure_line(shape: Shape, config: str, failure: Failure) -> str:

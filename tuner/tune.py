@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
+from codegen.config import LAUNCH_OPTIONS
 from tuner.cases import Case
 from tuner.crew import Crew, Replay, Workers
 from tuner.devices.names import DeviceName
@@ -57,7 +59,7 @@ def tune_case(request: CaseRequest, reporter: Reporter) -> TuneOutcome:
 
 def _measured(request: CaseRequest, reporter: Reporter) -> Measured:
     case = request.case
-    for note in case.space.notes:
+    for note in (*case.space.notes, *_passed_on(case)):
         reporter.note(note)
     _check_shapes(request.shapes, case)
     check_delivery(request.delivery, replayed=request.devices[0].table)
@@ -78,6 +80,18 @@ def _measured(request: CaseRequest, reporter: Reporter) -> Measured:
             return measure(task, crew, kb, reporter)
     finally:
         crew.close()
+
+
+def _passed_on(case: Case) -> Iterator[str]:
+    """Yield which names of the configs are nothing that we know: a slip of the pen, perhaps."""
+    names = dict.fromkeys(name for config in case.space.configs for name, _ in config.options)
+    for name in names:
+        near = get_close_matches(name, [*LAUNCH_OPTIONS, *case.config_param_names], n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        yield (
+            f"{name} is neither in config_param_names nor a launch option, and is passed on to the "
+            f"launch by config.all_kwargs(){hint}"
+        )
 
 
 def kernel_of(case: Case, dispatch: Path | None = None) -> CaseKernel:

@@ -98,7 +98,11 @@ _OPTIONS = (
         help="The knowledge base, which keeps every measurement.  [default: kb.sqlite under "
         "$TUNED_DISPATCH_HOME or the user's data directory]",
     ),
-    click.option("--budget", type=Duration(), help="Begin nothing new after, say, 10m."),
+    click.option(
+        "--budget",
+        type=Duration(),
+        help="Begin nothing new after, say, 10m; what is being measured gets a tenth more.",
+    ),
     click.option("--fresh", is_flag=True, help="Measure again what is known; the old is archived."),
     click.option("--retry-failed", is_flag=True, help="Try again what failed before."),
     click.option(
@@ -151,9 +155,9 @@ def tune(case: Path, **options: Any) -> int:
     timed on all; what is measured is kept at once, so that a run that is cut short goes on where
     it was when the command is given again.
     """
+    request = _request(case, **options)
     from tuner.tune import tune_case  # noqa: PLC0415 (`--help` need not wait)
 
-    request = _request(case, **options)
     with _kept(request, quiet=options["quiet"]) as reporter:
         outcome = tune_case(request, reporter)
         reporter.close()
@@ -163,6 +167,13 @@ def tune(case: Path, **options: Any) -> int:
             for path, changed in outcome.files():
                 say(f"{path}: {'written' if changed else 'unchanged'}")
             say(f"next: codegen emit {shlex.quote(str(outcome.manifest_path))}")
+        if outcome.measured.unfinished:
+            say(
+                f"warning: {outcome.measured.unfinished} of {len(outcome.measured.works)} shapes "
+                "are unfinished, and the manifest goes by what there is; run the same command "
+                "again to go on",
+                err=True,
+            )
         return 0
     return _INTERRUPTED
 
@@ -176,9 +187,9 @@ def run(case: Path, **options: Any) -> int:
     outputs of ModelNew with the dispatch against the reference, on tuned shapes and on others,
     and the time of each against the default config and the best one.
     """
+    request = _request(case, **options)
     from tuner.cases.run import run_request  # noqa: PLC0415
 
-    request = _request(case, **options)
     with _kept(request, quiet=options["quiet"]) as reporter:
         report = run_request(request, reporter)
         reporter.close()
@@ -191,12 +202,12 @@ def run(case: Path, **options: Any) -> int:
 
 
 def _request(case: Path, **options: Any) -> CaseRequest:
-    from tuner.cases import load_case  # noqa: PLC0415
-    from tuner.devices.names import parse_devices  # noqa: PLC0415
-    from tuner.home import knowledge_base  # noqa: PLC0415
     from tuner.needs import need  # noqa: PLC0415
 
-    need("numpy", "yaml", "rich")
+    need("numpy", "yaml")
+    from tuner.cases import load_case  # noqa: PLC0415
+    from tuner.devices.names import parse_devices  # noqa: PLC0415
+    from tuner.home import knowledge_base, replays  # noqa: PLC0415
     from tuner.outcome import Delivery  # noqa: PLC0415
     from tuner.tune import CaseRequest  # noqa: PLC0415
     from tuner.worker.messages import Limits  # noqa: PLC0415
@@ -206,7 +217,8 @@ def _request(case: Path, **options: Any) -> CaseRequest:
     return CaseRequest(
         case=loaded,
         devices=devices,
-        kb=options["kb"] or knowledge_base(),
+        # What is replayed was not measured, and is kept apart from what was.
+        kb=options["kb"] or (replays() if devices[0].kind == "replay" else knowledge_base()),
         delivery=Delivery(
             directory=options["output"] or loaded.impl.parent,
             source=loaded.impl,

@@ -75,16 +75,27 @@ def check_survivors(ledger: Ledger, gate: Sequence[Shape], task: Task) -> None:
     rejected = ledger.rejected(gate)
     if len(rejected) < len(task.space.configs):
         return
-    details = tuple(f"{config.id}: {rejected[config.id]}" for config in task.space.configs)
-    several = len(details) > 1
+    details = _by_reason({config.id: rejected[config.id] for config in task.space.configs})
+    several = len(rejected) > 1
     raise TuneError(
-        f"all {len(details)} candidates are rejected"
+        f"all {len(rejected)} candidates are rejected"
         if several
         else f"the only candidate is rejected: {printable(details[0], limit=_LIMIT)}",
         where=task.kernel,
         remedy="mend the kernel or the space; then run again, with --retry-failed if the kernel's "
         "code is as it was",
         details=details if several else (),
+    )
+
+
+def _by_reason(reasons: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a line each reason, with the configs that share it: what is said once is read."""
+    configs: dict[str, list[str]] = {}
+    for config, reason in reasons.items():
+        configs.setdefault(reason, []).append(config)
+    return tuple(
+        f"{names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {reason}"
+        for reason, names in configs.items()
     )
 
 

@@ -93,7 +93,7 @@ def test_an_element_may_be_as_wrong_as_its_size_and_the_scale_of_all_allow() -> 
     expected = np.ones(1000, np.float32)
     expected[5] = 1e-6
     output = expected.copy()
-    output[5] = -1e-3
+    output[5] = -2e-5
     assert difference(output, expected) is None
     assert off(output[5:6], expected[5:6])
 
@@ -105,7 +105,7 @@ def test_what_a_mask_is_filled_with_excuses_nothing(mask: float) -> None:
     output = expected.copy()
     output[199, 0] += 0.1
     assert "in 1 of 40000 elements" in off(output, expected)
-    assert difference(expected * np.float32(1 - 1e-4), expected) is None
+    assert difference(expected * np.float32(1 - 5e-5), expected) is None
 
 
 def test_one_huge_element_excuses_nothing() -> None:
@@ -272,8 +272,8 @@ def test_a_tensor_may_be_off_by_the_tolerance_of_its_dtype(dtype: str) -> None:
     assert "in 1 of 2000 elements" in off(wrong, expected)
 
 
-def test_what_tf32_makes_of_a_float32_product_passes() -> None:
-    """Factors rounded to ten bits give a product that is right in float32, and not in float64."""
+def test_what_tf32_makes_of_a_float32_product_passes_on_an_accelerator() -> None:
+    """Factors rounded to ten bits give a product that is right there, and not on a CPU."""
     torch = pytest.importorskip("torch")
     generator = torch.Generator().manual_seed(0)
     a, b = (torch.randn(128, 512, generator=generator) for _ in range(2))
@@ -283,9 +283,12 @@ def test_what_tf32_makes_of_a_float32_product_passes() -> None:
 
     exact, rounded = a @ b.T, tf32(a) @ tf32(b).T
     assert not torch.equal(exact, rounded)
-    assert difference(rounded, exact) is None
+    allowed = compare._tolerance(torch.empty(1, device="meta"))
+    assert difference(rounded, exact, tolerance=allowed) is None
+    assert off(rounded, exact)
     assert off(rounded.double(), exact.double())
-    assert off((a[:, :-8] @ b[:, :-8].T), exact)  # Eight of 512 products left out.
+    # Eight of 512 products left out.
+    assert difference(a[:, :-8] @ b[:, :-8].T, exact, tolerance=allowed) is not None
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "transposed", "channels_last", "strided"])

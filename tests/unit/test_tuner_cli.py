@@ -225,7 +225,10 @@ def test_without_numpy_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "numpy", None)
     status, _, err = tuner("fit", table_file(), "-o", "out.json")
     assert status == 2
-    assert err == "tuner: numpy: is not installed; install it: pip install numpy\n"
+    assert err == (
+        "tuner: numpy: is not installed; install it: pip install numpy, or all that the tuner "
+        "needs with the extra tuned-dispatch[tuner]\n"
+    )
 
 
 @pytest.mark.parametrize("code", ["import tuner", "import tuner.cli", "from tuner import Config"])

@@ -123,6 +123,7 @@ def run_request(request: CaseRequest, reporter: Reporter) -> Report:
         summary=summary,
         text=text,
         written=(
+            *outcome.copies,
             outcome.manifest_path,
             outcome.table_path,
             module,
@@ -287,6 +288,10 @@ def _report_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     for row in rows:
         sizes, tuned = ", ".join(map(str, row["shape"])), "yes" if row["tuned"] else "no"
         yield f"| {sizes} | {tuned} | {_cells(row)} |"
+    wrong = [row for row in rows if "failure" in row]
+    yield from [""] if wrong else []
+    for row in wrong:
+        yield f"- ({', '.join(map(str, row['shape']))}): {comment(row['failure'])}"
 
 
 def _cells(row: Mapping[str, Any]) -> str:

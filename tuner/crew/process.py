@@ -20,12 +20,11 @@ from tuner.worker.messages import Describe, Job, Message, Setup
 __all__ = ["WorkerProcess"]
 
 _ROOT = Path(__file__).resolve().parents[2]
-# Our own place, and then the current directory, come last: they are to hide no module of the
-# user's, and a file there that is called like a package of ours is not to hide that.
+# The worker's code is this process's own, whatever else is called `tuner` where it looks; and our
+# place, and the current directory, hide no module of the user's.
 _PROGRAM = (
-    "import sys; sys.path.sort(key=bool, reverse=True); sys.path.insert("
-    "len(sys.path) - ('' in sys.path), sys.argv[2]); "
-    "from tuner.worker.__main__ import main; main()"
+    "import sys; sys.path.insert(0, sys.argv[2]); import codegen, tuner; del sys.path[0]; "
+    "sys.path.sort(key=bool, reverse=True); from tuner.worker.__main__ import main; main()"
 )
 _TAIL_BYTES = 4000
 _MOST_LOG_BYTES = 2**20

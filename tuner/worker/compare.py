@@ -19,19 +19,20 @@ from tuner.worker.values import dtype_name, is_array, is_tensor
 
 __all__ = ["TOLERANCES", "difference"]
 
-# Twice to four times what a sum of thousands of rounded products differs by. float32 allows for
-# tf32, in which matrix units compute it unless told otherwise.
+# Twice to four times what a sum of thousands of rounded products differs by.
 TOLERANCES: Mapping[str, float] = {
     "float64": 1e-9,
     "complex128": 1e-9,
-    "float32": 5e-3,
-    "complex64": 5e-3,
+    "float32": 1e-4,
+    "complex64": 1e-4,
     "float16": 1e-2,
     "bfloat16": 4e-2,
 }
 # What has eight bits or fewer, by the bits of its fraction: one step of rounding off is right.
 _COARSE = {"float8_e5m2": 3e-1, "float8_e5m2fnuz": 3e-1}
 _COARSE_OTHERS = 2e-1
+# On an accelerator: matrix units compute float32 in tf32 unless told otherwise.
+_TF32 = 5e-3
 _OTHERS = 1e-9  # Longer floats, as numpy has.
 # At most so many elements at once: the comparison takes some ten times their memory.
 _PIECE = 2**25
@@ -225,6 +226,8 @@ def _quiet(values: Any) -> AbstractContextManager[Any]:
 
 def _tolerance(values: Any) -> float:
     name = dtype_name(values)
+    if name in {"float32", "complex64"} and is_tensor(values) and values.device.type != "cpu":
+        return _TF32
     coarse = _COARSE.get(name, _COARSE_OTHERS) if values.dtype.itemsize == 1 else _OTHERS
     return TOLERANCES.get(name, coarse)
 

@@ -23,6 +23,11 @@ def good(x: np.ndarray) -> np.ndarray:
     return 2 * x
 
 
+def better(x: np.ndarray) -> np.ndarray:
+    """Right, and otherwise."""
+    return x + x
+
+
 def late_abort(x: np.ndarray) -> np.ndarray:
     """Right at the first call, then the end of the process."""
     if CALLS["late_abort", len(x)] > 1:
@@ -93,6 +98,7 @@ KERNELS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     kernel.__name__: kernel
     for kernel in (
         good,
+        better,
         late_abort,
         late_hang,
         late_raise,
