@@ -11,6 +11,8 @@ import click
 
 from codegen._version import __version__
 from codegen.command import Command, exit_status, say
+from tuner.contract_cli import contract
+from tuner.convert_cli import convert, harvest
 from tuner.kb_cli import kb
 from tuner.needs import need
 from tuner.tune_cli import run, tune
@@ -41,8 +43,8 @@ def cli() -> None:
     """  # noqa: D301 (click's mark, not a backslash)
 
 
-cli.add_command(tune)
-cli.add_command(run)
+for command in (convert, harvest, contract, tune, run):
+    cli.add_command(command)
 
 
 @cli.command(cls=Command)
