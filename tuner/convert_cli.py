@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codegen.command import Command, say
+from codegen.files import exists
 from tuner.needs import need
 
 if TYPE_CHECKING:
@@ -75,8 +76,14 @@ def convert(
     changed = draft.write(force=force)
     say(f"{draft.output}: {'converted' if changed else 'unchanged'}")
     if changed:
-        say(f"next: tuner tune {shlex.quote(str(case))}")
+        say(f"next: {_tune_command(case, draft.output)}")
     return 0
+
+
+def _tune_command(case: Path, impl: Path) -> str:
+    words = ["tuner", "tune", str(case)]
+    own = exists(impl) and exists(case / "impl.py") and impl.samefile(case / "impl.py")
+    return shlex.join(words if own else [*words, "--impl", str(impl)])
 
 
 def _diff(draft: Draft) -> str:

@@ -107,8 +107,8 @@ def problem_of(table: LatencyTable) -> Problem:
 
 def _whole(weights: FloatArray) -> IntArray:
     """Return `weights` relative to the least of them, in whole numbers of 1 to 1,000."""
-    relative = np.rint(weights / weights.min())
-    return np.minimum(relative, _HEAVIEST).astype(np.int64)
+    relative: IntArray = np.rint(weights / weights.min()).clip(max=_HEAVIEST).astype(np.int64)
+    return relative
 
 
 def _ranks(configs: Sequence[Config]) -> IntArray:
