@@ -403,6 +403,27 @@ def test_a_name_that_is_found_nowhere_is_told_with_those_that_are() -> None:
     assert "no constant called, 'SIZE'" in refusal(text, params=("SIZE",))
 
 
+def test_a_number_that_may_be_either_of_two_constants_is_refused() -> None:
+    """They are tuned apart, and the grid would follow one of them."""
+    launch = LITERAL.replace("BLOCK=128", "BLOCK=128, OTHER=128")
+    said = refusal(HEAD + f"        {launch}\n", params=("BLOCK", "OTHER"))
+    assert said.startswith("impl.py:12: 128 may stand for BLOCK or OTHER here")
+
+
+def test_true_is_not_one() -> None:
+    """A config value has one type."""
+    launch = "kernel[(1,)](x, x, 1, BLOCK={})"
+    body = f"        {launch.format(1)}\n        {launch.format(True)}\n"
+    assert "BLOCK is true here and 1 in line 12" in refusal(HEAD + body)
+
+
+def test_a_dict_of_the_module_is_not_seen_through() -> None:
+    """It is made before there is a config, and others may change it."""
+    top = HEAD.replace("TOP = 1", "TOP = {'BLOCK': 128}")
+    said = refusal(f"{top}        kernel[(1,)](x, x, 1, **TOP)\n")
+    assert said.startswith("impl.py:12: **TOP may hide BLOCK of kernel")
+
+
 def test_an_option_with_two_values_or_one_that_is_computed_is_refused() -> None:
     """One config cannot give both, and what is computed would be given for nothing."""
     launch = LITERAL[:-1] + ", num_warps={})"

@@ -234,6 +234,7 @@ def test_configs_that_are_no_constants_are_refused(tuner: Any, configs: str, wor
         ),
         ("z = torch.zeros((x.shape[1], 4))\nM, N = z.shape\n", "(x.shape[1], 4)"),
         ("M, N = x.shape\nM = M // 2\n", "(x.shape[0] // 2, x.shape[1])"),
+        ("N, M = x.shape\nM, N = N, M\n", "(x.shape[0], x.shape[1])"),
     ],
 )
 def test_the_shape_is_followed_from_the_key_to_the_inputs(
@@ -244,6 +245,13 @@ def test_the_shape_is_followed_from_the_key_to_the_inputs(
     model = MODEL.replace("        M, N = x.shape\n", lines)
     assert tuner("harvest", kernel_file(rest=model), "-o", "case")[0] == 0
     assert sample()["shape_expr"] == shape
+
+
+def test_what_a_variable_becomes_after_the_launch_does_not_count(tuner: Any) -> None:
+    """The shape is that of the launch."""
+    model = MODEL.replace("        return y", "        M = N\n        return y")
+    assert tuner("harvest", kernel_file(rest=model), "-o", "case")[0] == 0
+    assert sample()["shape_expr"] == "(x.shape[0], x.shape[1])"
 
 
 def test_the_shape_is_followed_into_helpers(tuner: Any) -> None:
