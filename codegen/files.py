@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codegen.errors import OutputError
 
-__all__ = ["absolute", "exists", "read_bytes", "write_text"]
+__all__ = ["absolute", "exists", "read_bytes", "write_bytes", "write_text"]
 
 
 def absolute(path: Path) -> Path:
@@ -45,9 +45,14 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def write_text(path: Path, text: str) -> bool:
-    """Make `text` the content of `path`; say whether that changed anything.
+    """Make `text`, as UTF-8, the content of `path`; see `write_bytes`."""
+    return write_bytes(path, text.encode())
 
-    The text goes to a new file beside `path` that takes its place when it is on the disk: after a
+
+def write_bytes(path: Path, data: bytes) -> bool:
+    """Make `data` the content of `path`; say whether that changed anything.
+
+    The data goes to a new file beside `path` that takes its place when it is on the disk: after a
     kill or on a full disk the old content is still there, whole. A symbolic link is followed, the
     file's permissions are kept.
 
@@ -56,9 +61,9 @@ def write_text(path: Path, text: str) -> bool:
     """
     path = Path(os.path.realpath(path))
     try:
-        if path.is_file() and path.read_bytes() == text.encode():
+        if path.is_file() and path.read_bytes() == data:
             return False
-        _replace(path, text)
+        _replace(path, data)
     except (OSError, ValueError) as error:
         raise OutputError(
             f"cannot be written: {_reason(error)}",
@@ -68,13 +73,13 @@ def write_text(path: Path, text: str) -> bool:
     return True
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, data: bytes) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode())
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(mode)

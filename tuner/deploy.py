@@ -12,7 +12,7 @@ from codegen.emit import module_text
 from codegen.files import exists
 from codegen.manifest import Manifest, load_manifest
 from codegen.source_hash import source_sha256_of
-from tuner.errors import TunerError
+from tuner.errors import DeployError
 from tuner.home import kernels
 
 __all__ = ["DeployError", "DeployedSelector", "directory_of", "load_deployed_selector"]
@@ -20,10 +20,6 @@ __all__ = ["DeployError", "DeployedSelector", "directory_of", "load_deployed_sel
 _DIGITS = 16
 _MANIFEST_NAME = "manifest.json"
 _loaded: dict[tuple[Path, Path], DeployedSelector] = {}
-
-
-class DeployError(TunerError):
-    """A kernel of which no manifest is found."""
 
 
 class DeployedSelector:

@@ -8,6 +8,8 @@
         ├── DeviceError     a device that is not there, or cannot be used as asked
         ├── KbError         a knowledge base that cannot be read or written
         ├── TuneError       a run that ended with nothing to deploy
+        ├── DeployError     a kernel of which no manifest is found
+        ├── ConvertError    a kernel that cannot be converted for sure (in tuner.convert)
         └── MissingError    a package that the tuner needs is not installed
 
 Every message is one line: where it stands, the fact with the value, the remedy. That a config
@@ -20,6 +22,7 @@ from codegen.errors import CodegenError
 
 __all__ = [
     "CaseError",
+    "DeployError",
     "DeviceError",
     "FitError",
     "KbError",
@@ -63,6 +66,10 @@ class TuneError(TunerError):
         """Keep the parts."""
         super().__init__(fact, where=where, remedy=remedy)
         self.details = details
+
+
+class DeployError(TunerError):
+    """A kernel of which no manifest is found."""
 
 
 class MissingError(TunerError):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from codegen.errors import ManifestError, OutputError
-from codegen.files import absolute, exists, read_bytes
+from codegen.files import absolute, exists, read_bytes, write_bytes
 from codegen.source_hash import source_sha256_of
 from codegen.strict_json import parse_json
 
@@ -115,28 +113,12 @@ def copied(source: Path, place: Path) -> bool:
 
     Raises:
         OutputError: it cannot be written.
+        SourceError: one of the two is not Python, or cannot be read.
     """
-    if exists(place) and (
-        place.samefile(source) or source_sha256_of(place) == source_sha256_of(source)
-    ):
+    sha256 = source_sha256_of(source)
+    if exists(place) and (place.samefile(source) or source_sha256_of(place) == sha256):
         return False
-    try:
-        descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-        os.close(descriptor)
-        try:
-            shutil.copyfile(source, name)
-            shutil.copymode(source, name)
-            Path(name).replace(place)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise OutputError(
-            f"cannot be written: {_reason(error)}",
-            where=str(place),
-            remedy=f"what was measured is kept; mend that, or {_ELSEWHERE}",
-        ) from None
-    return True
+    return write_bytes(place, source.read_bytes())
 
 
 def _reason(error: OSError | ValueError) -> str:

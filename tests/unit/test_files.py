@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codegen.errors import OutputError
-from codegen.files import read_bytes, write_text
+from codegen.files import read_bytes, write_bytes, write_text
 
 
 def test_a_file_is_written_and_read_back(tmp_path: Path) -> None:
@@ -149,3 +149,12 @@ def test_a_directory_has_no_text(tmp_path: Path) -> None:
         OutputError, match=r": is not a regular file; name a file, or one to be made$"
     ):
         read_bytes(tmp_path)
+
+
+def test_bytes_are_kept_as_they_are(tmp_path: Path) -> None:
+    """What is not UTF-8 is written too, and the second time nothing changes."""
+    path = tmp_path / "latin.py"
+    assert write_bytes(path, b"# caf\xe9\r\n")
+    assert path.read_bytes() == b"# caf\xe9\r\n"
+    assert not write_bytes(path, b"# caf\xe9\r\n")
+    assert [file.name for file in tmp_path.iterdir()] == ["latin.py"]

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codegen.config import Value
-from codegen.files import absolute, read_bytes
+from codegen.files import absolute, read_bytes, write_bytes
 from tuner.cases.files import exists, is_directory
 from tuner.cases.sample import Sample, read_sample
 from tuner.convert.candidates import options_of
 from tuner.convert.convert import Conversion, convert
 from tuner.convert.engine import rewritten
 from tuner.convert.errors import ConvertError
-from tuner.convert.files import Text, read_text, write_bytes
+from tuner.convert.files import Text, read_text
 from tuner.errors import CaseError
 
 __all__ = ["Draft", "draft_case", "postprocess_case"]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import os
-import tempfile
 import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
-from codegen.errors import OutputError
-from codegen.files import read_bytes
 from tuner.cases.files import read_file
 from tuner.convert.errors import ConvertError
 
-__all__ = ["Text", "read_text", "write_bytes"]
+__all__ = ["Text", "read_text"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,39 +43,3 @@ def read_text(path: Path) -> Text:
     except (SyntaxError, UnicodeDecodeError, LookupError) as error:
         fact = f"cannot be decoded: {getattr(error, 'msg', None) or error}"
         raise ConvertError(fact, where=str(path), remedy="save it as UTF-8") from None
-
-
-def write_bytes(path: Path, data: bytes) -> bool:
-    """Make `data` the content of `path`, at once and whole; say whether that changed anything.
-
-    Raises:
-        OutputError: the directory is missing or full, or may not be written to.
-    """
-    if read_bytes(path) == data:
-        return False
-    path = Path(os.path.realpath(path))
-    temporary: Path | None = None
-    try:
-        mode = path.stat().st_mode & 0o777 if path.exists() else None
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        temporary = Path(name)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(mode if mode is not None else 0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        if temporary:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-        fact = f"cannot be written: {(error.strerror or str(error)).lower()}"
-        remedy = "it is as it was; mend that, or name another place with -o"
-        raise OutputError(fact, where=str(path), remedy=remedy) from None
-    return True
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

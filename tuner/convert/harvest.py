@@ -11,6 +11,7 @@ import libcst as cst
 
 from codegen.config import LAUNCH_OPTIONS
 from codegen.errors import listed
+from codegen.files import write_bytes
 from tuner.cases.files import exists, read_file
 from tuner.convert.autotuned import check_autotune
 from tuner.convert.candidates import sorted_options
@@ -18,7 +19,7 @@ from tuner.convert.case_files import sample_text, skeleton, with_model
 from tuner.convert.convert import Conversion, convert
 from tuner.convert.entries import find_entries
 from tuner.convert.errors import ConvertError
-from tuner.convert.files import read_text, write_bytes
+from tuner.convert.files import read_text
 from tuner.convert.functions import Functions
 from tuner.convert.kernels import Kernel, find_kernels
 from tuner.convert.keys import Sizes
