@@ -118,7 +118,12 @@ def copied(source: Path, place: Path) -> bool:
     sha256 = source_sha256_of(source)
     if exists(place) and (place.samefile(source) or source_sha256_of(place) == sha256):
         return False
-    return write_bytes(place, source.read_bytes())
+    try:
+        return write_bytes(place, source.read_bytes())
+    except OutputError as error:
+        raise OutputError(
+            error.fact, where=error.where, remedy=f"what was measured is kept; {_ELSEWHERE}"
+        ) from None
 
 
 def _reason(error: OSError | ValueError) -> str:
