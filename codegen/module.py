@@ -11,18 +11,18 @@ __all__ = ["finished"]
 
 _OLDEST_PYTHON = (3, 8)
 
-# What may stand in a module of ours: no import, no lambda, no comprehension, no `while`.
+# What may stand in a module of ours: no import, no lambda, no `while`.
 _NODES = frozenset(
     """
     Module Expr Constant Assign AnnAssign Name Load Store Tuple Dict keyword Call ClassDef
-    FunctionDef arguments arg Return Raise Try ExceptHandler If For Attribute Subscript JoinedStr
-    FormattedValue Compare Lt LtE Gt GtE Eq NotEq In NotIn BoolOp And Or UnaryOp Not USub BinOp Add
-    Mult FloorDiv Mod
+    FunctionDef arguments arg Return Raise Try ExceptHandler If For Attribute Subscript ListComp
+    comprehension JoinedStr FormattedValue Compare Lt LtE Gt GtE Eq NotEq In NotIn BoolOp And Or
+    UnaryOp Not USub BinOp Add Mult FloorDiv Mod
     """.split()  # noqa: SIM905
 )
 _BUILTINS = frozenset(
     """
-    AttributeError KeyError ValueError bool dict hash isinstance list object property repr str
+    AttributeError KeyError ValueError bool dict hash isinstance len list object property repr str
     int tuple
     """.split()  # noqa: SIM905
 )

@@ -51,6 +51,7 @@ def render(
             unpack=_unpacked(program.locals),
             body=program.body,
             raises=program.raises,
+            autotune_sizes=_autotune_sizes(policy.axes),
             envelope=[literal(line) for line in _lines(envelope_text(policy.axes))],
         )
     )
@@ -89,6 +90,13 @@ def _tuple(items: Iterable[str]) -> str:
 
 def _unpacked(names: tuple[str, ...]) -> str:
     return ", ".join(names) if len(names) > 1 else f"({names[0]},)"
+
+
+def _autotune_sizes(axes: tuple[Axis, ...]) -> str | None:
+    """Return how a shape is made of a kernel's arguments; None if an axis is none of them."""
+    if not all(isinstance(axis, IntegerAxis) for axis in axes):
+        return None
+    return _tuple(f"sizes[{literal(axis.name)}]" for axis in axes)
 
 
 def _dict(pairs: Iterable[tuple[str, Value]]) -> str:

@@ -52,6 +52,7 @@ _DISPATCH_NAMES = frozenset(
         "SOURCE_SHA256",
         "TARGET",
         "_select_config",
+        "early_config_prune",
     }
 )
 

@@ -33,6 +33,7 @@ RESERVED = frozenset(
         "TARGET",
         "_outside",
         "_select_config",
+        "early_config_prune",
         "shape",
     }
 )

@@ -165,11 +165,24 @@ _NODES = {
     *(ast.Return, ast.Raise, ast.Try, ast.ExceptHandler, ast.If, ast.For, ast.Attribute),
     *(ast.Subscript, ast.JoinedStr, ast.FormattedValue, ast.Compare, ast.Lt, ast.LtE, ast.Gt),
     *(ast.GtE, ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp),
-    *(ast.Not, ast.USub, ast.BinOp, ast.Add, ast.Mult, ast.FloorDiv, ast.Mod, ast.Is, ast.IsNot),
+    *(
+        ast.ListComp,
+        ast.comprehension,
+        ast.Not,
+        ast.USub,
+        ast.BinOp,
+        ast.Add,
+        ast.Mult,
+        ast.FloorDiv,
+        ast.Mod,
+        ast.Is,
+        ast.IsNot,
+    ),
 }
 # Comments that a tool would obey.
 _DIRECTIVE = re.compile(r"#[\s#]*(type|fmt|isort|ruff|flake8|pylint|mypy|pyright|yapf)\s*:")
 _CALLED_IN_THE_FUNCTION = {"_outside", "ValueError"}
+_CALLED_FOR_AUTOTUNE = {"ValueError", "KeyError", "_select_config", "all_kwargs", "items", "len"}
 
 
 def assert_harmless(text: str) -> None:
@@ -208,6 +221,10 @@ def _assert_known(statement: ast.stmt) -> None:
         case ast.FunctionDef(name="_select_config" | "_outside", body=body, decorator_list=[]):
             calls = [n for part in body for n in ast.walk(part) if isinstance(n, ast.Call)]
             assert {ast.unparse(call.func) for call in calls} <= _CALLED_IN_THE_FUNCTION
+        case ast.FunctionDef(name="early_config_prune", body=body, decorator_list=[]):
+            calls = [n for part in body for n in ast.walk(part) if isinstance(n, ast.Call)]
+            names = {getattr(c.func, "attr", getattr(c.func, "id", None)) for c in calls}
+            assert names <= _CALLED_FOR_AUTOTUNE
         case _:
             raise AssertionError(f"a stranger in the module: {ast.unparse(statement)}")
 

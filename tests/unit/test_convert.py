@@ -13,6 +13,7 @@ import pytest
 from convert.fakes import config_of, ran, tensor
 
 from codegen.source_hash import source_sha256
+from tuner.binding import binding
 from tuner.contract import breaches
 from tuner.convert import ConvertError, convert_source
 from tuner.convert.convert import convert
@@ -39,21 +40,7 @@ PLAIN = f"""{FORWARD}        BLOCK = 128
         scale_kernel[(triton.cdiv(n, BLOCK),)](x, x, n, BLOCK=BLOCK)
         return x
 """
-HELPER = '''def _select_config(shape):
-    """Choose the config for `shape`; the tuned dispatch takes this function's place."""
-    global _select_config
-    try:
-        if __package__:
-            from .impl_dispatch import _select_config
-        else:
-            from impl_dispatch import _select_config
-    except ModuleNotFoundError as error:
-        message = "no impl_dispatch beside this file: `codegen emit manifest.json` writes it"
-        raise ModuleNotFoundError(message) from error
-    return _select_config(shape)
-
-
-'''
+HELPER = binding("impl") + "\n\n"
 SELECTION = """        if config is None:
             config = _select_config((x.numel(),))
 """
@@ -313,7 +300,7 @@ def test_line_ends_and_indentation_are_those_of_the_file(newline: str, indent: s
     assert result.count("\n") == result.count(newline)
     begin = f"{newline}{indent}{indent}"
     assert f"{begin}if config is None:{begin}{indent}config = _select_config(" in result
-    assert f"{newline}{indent}global _select_config{newline}" in result
+    assert f"{newline}{indent}import importlib.util{newline}" in result
     assert converted(result) == result
 
 
@@ -500,8 +487,8 @@ def test_the_dispatch_is_asked_for_a_tuple(shape: str, code: str) -> None:
 def test_the_dispatch_is_that_of_the_file_that_is_written() -> None:
     """It stands beside the file, under its name."""
     text = converted(KERNEL + PLAIN, name="kernels/scale.py")
-    assert "from .scale_dispatch import _select_config" in text
-    assert "from scale_dispatch import _select_config" in text
+    assert "from . import scale_dispatch as dispatch" in text
+    assert "import scale_dispatch as dispatch" in text
 
 
 def test_an_import_of_the_dispatch_that_is_there_is_used() -> None:
@@ -515,7 +502,7 @@ except ImportError:
 """
     text = converted(KERNEL + top + PLAIN)
     assert text.count("_select_config") == 3
-    assert "global" not in text
+    assert "_tuned_dispatch" not in text
     assert breaches_of(text) == []
 
 
@@ -563,7 +550,7 @@ def test_the_dispatch_is_bound_once_and_its_absence_says_what_to_do(tmp_path: Pa
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert missing.stderr.splitlines()[-1] == (
-            "ModuleNotFoundError: no impl_dispatch beside this file: "
+            "ModuleNotFoundError: no impl_dispatch.py beside this file: "
             "`codegen emit manifest.json` writes it"
         )
         (directory / "impl_dispatch.py").write_text(dispatch)

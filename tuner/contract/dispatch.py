@@ -1,6 +1,7 @@
 """`_select_config`: that it is the function which `codegen emit` writes, and no other.
 
-Three forms of getting it are accepted, which work for a file in a package and for a loose one:
+Accepted is what `tuner convert` writes, in just the words of `tuner.binding`, and besides these
+forms, which work for a file in a package and for a loose one:
 
     try:                                        # both
         from .impl_dispatch import _select_config
@@ -9,7 +10,7 @@ Three forms of getting it are accepted, which work for a file in a package and f
 
     from .impl_dispatch import _select_config   # one of them alone
 
-    def _select_config(shape):                  # at the first call, as `tuner convert` writes it
+    def _select_config(shape):                  # at the first call
         ... nothing but one of the above, and
         return _select_config(shape)
 """
@@ -19,13 +20,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from tuner.binding import SELECT, is_binding
 from tuner.contract.breach import Breach
 from tuner.contract.module import Module
 from tuner.contract.nodes import Function, all_parameters, body_of, dotted, is_none, statements
 
-__all__ = ["SELECT", "dispatch_breaches", "is_select", "is_selector"]
-
-SELECT = "_select_config"
+__all__ = ["dispatch_breaches", "is_select", "is_selector"]
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 
@@ -51,10 +51,12 @@ def dispatch_breaches(module: Module) -> Iterator[Breach]:
     methods = [function for function in module.owners if is_selector(function)]
     helpers = [item for name, item in module.functions.items() if name == SELECT]
     imports = [item for item in outer if isinstance(item, ast.ImportFrom) and _binds(item)]
-    yield from _import_breaches(module, outer)
-    for function in [*helpers, *methods]:
-        yield from _selector_breaches(module, function)
-    if SELECT in module.names:
+    bound = is_binding(module.tree, module.stem)
+    if not bound:
+        yield from _import_breaches(module, outer)
+        for function in [*helpers, *methods]:
+            yield from _selector_breaches(module, function)
+    if SELECT in module.names and not bound:
         place = next(item for item in outer if _assigns(item))
         fact = f"{SELECT} is assigned, and is not the dispatch's"
         yield module.breach(place, "dispatch", fact, _import_remedy(module))

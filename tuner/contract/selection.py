@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from tuner.binding import SELECT
 from tuner.contract.breach import Breach
-from tuner.contract.dispatch import SELECT, is_select
+from tuner.contract.dispatch import is_select
 from tuner.contract.entries import Entry
 from tuner.contract.module import Module
 from tuner.contract.nodes import Function, is_none, parents_of, quoted, within

@@ -8,13 +8,14 @@ from typing import Any
 
 import libcst as cst
 
+from tuner.binding import SELECT, binding
 from tuner.convert.kernels import Kernel
 from tuner.convert.layout import appended_arg, appended_param, without
 from tuner.convert.lines import Lines
 from tuner.convert.place import selection_index
 from tuner.convert.plan import Plan, Tuned
 from tuner.convert.source import Source
-from tuner.convert.template import ALL_KWARGS, CONFIG, accessor, selection, selector
+from tuner.convert.template import ALL_KWARGS, CONFIG, accessor, selection
 
 __all__ = ["carried_out"]
 
@@ -194,8 +195,8 @@ class _Edits:
                 self._add(outer, self._lines.narrowed)
 
     def finished(self, module: cst.Module) -> cst.Module:
-        """Return `module` with the function that asks the dispatch, before what first calls it."""
-        if self._source.global_bindings("_select_config"):
+        """Return `module` with what binds the dispatch, before what first calls it."""
+        if self._source.global_bindings(SELECT):
             return module
         first = min(
             index
@@ -208,15 +209,16 @@ class _Edits:
             for statement in self._source.module.body[:first]
         )
         annotated = any(self._is_annotated(entry) for entry in self._plan.entries)
-        text = selector(self._stem, annotated=annotated)
+        helpers = self._lines.statements(binding(self._stem, annotated=annotated))
         at = first - gone
-        empty = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
-        helper = self._lines.statement(text).with_changes(leading_lines=empty if at else [])
+        if at:
+            empty = [cst.EmptyLine(indent=False), cst.EmptyLine(indent=False)]
+            helpers[0] = helpers[0].with_changes(leading_lines=empty)
         below = module.body[at]
         lines = [*below.leading_lines]
         while len(lines) < 2 or any(line.comment for line in lines[:2]):
             lines.insert(0, cst.EmptyLine(indent=False))
-        body = [*module.body[:at], helper, below.with_changes(leading_lines=lines)]
+        body = [*module.body[:at], *helpers, below.with_changes(leading_lines=lines)]
         return module.with_changes(body=[*body, *module.body[at + 1 :]])
 
 

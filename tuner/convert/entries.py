@@ -8,11 +8,12 @@ from typing import NoReturn
 import libcst as cst
 
 from codegen.errors import listed
+from tuner.binding import SELECT
 from tuner.convert.errors import ConvertError
 from tuner.convert.functions import Functions
 from tuner.convert.kernels import find_kernels, signature
 from tuner.convert.source import Source, dotted
-from tuner.convert.template import CONFIG, SELECT
+from tuner.convert.template import CONFIG
 
 __all__ = ["find_entries", "takes_config"]
 

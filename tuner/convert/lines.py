@@ -30,6 +30,12 @@ class Lines:
         """Return the statement `code`, indented as the file is."""
         return cst.parse_statement(code, config=self._source.module.config_for_parsing)
 
+    def statements(self, code: str) -> list[Any]:
+        """Return the statements of `code`, indented and ended as the file's lines are."""
+        config = self._source.module.config_for_parsing
+        text = code.replace("\n", str(config.default_newline))
+        return [*cst.parse_module(text, config=config).body]
+
     def _is_gone(self, line: object) -> bool:
         return any(line is one for one in self._gone)
 

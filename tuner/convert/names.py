@@ -5,8 +5,9 @@ from __future__ import annotations
 import libcst as cst
 from libcst import metadata
 
+from tuner.binding import SELECT
 from tuner.convert.source import Binding, Source, dotted
-from tuner.convert.template import CONFIG, SELECT
+from tuner.convert.template import CONFIG
 
 __all__ = ["named_constants", "refuse_config", "refuse_select"]
 

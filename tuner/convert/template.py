@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from codegen.config import LAUNCH_OPTIONS
+from tuner.binding import SELECT
 
-__all__ = ["ALL_KWARGS", "CONFIG", "SELECT", "accessor", "selection", "selector", "wrapper"]
+__all__ = ["ALL_KWARGS", "CONFIG", "accessor", "selection", "wrapper"]
 
 CONFIG = "config"
-SELECT = "_select_config"
 ALL_KWARGS = f"{CONFIG}.all_kwargs()"
-
-# The function takes itself off: from the second call on its name is the dispatch's own function.
-# The test of __package__ can be traced by torch.compile, other than a failing import.
-_SELECTOR = '''\
-def _select_config({parameter}){result}:
-    """Choose the config for `shape`; the tuned dispatch takes this function's place."""
-    global _select_config
-    try:
-        if __package__:
-            from .{module} import _select_config
-        else:
-            from {module} import _select_config
-    except ModuleNotFoundError as error:
-        message = "no {module} beside this file: `codegen emit manifest.json` writes it"
-        raise ModuleNotFoundError(message) from error
-    return _select_config(shape)
-'''
 
 _WRAPPER = '''\
 class ModelNew:
@@ -34,18 +17,6 @@ class ModelNew:
     def forward(self, {parameters}, config=None):
         return {function}({arguments}, config=config)
 '''
-
-
-def selector(stem: str, *, annotated: bool) -> str:
-    """Return the function that gets a config from the dispatch of the file `stem`.py.
-
-    With `annotated` its param and result have types, of which `Any` is to be imported.
-    """
-    return _SELECTOR.format(
-        module=f"{stem}_dispatch",
-        parameter="shape: tuple[int, ...]" if annotated else "shape",
-        result=" -> Any" if annotated else "",
-    )
 
 
 def selection(shape: str) -> str:

@@ -101,3 +101,25 @@ def _select_config(shape: "tuple[int, ...]") -> Config:
         return M16_N64_K256_W4_S2
     else:
         return M128_N128_K256_W8_S3_R128
+
+
+def early_config_prune(
+    configs: "list[Config]", named_args: "dict[str, int]", **kwargs: int
+) -> "list[Config]":
+    """Return the tuned one of `configs`, and spare a kernel under `@triton.autotune` the search.
+
+    It is what `prune_configs_by={"early_config_prune": ...}` takes; `key` is to list all axes.
+    """
+    sizes = {**named_args, **kwargs}
+    for name in AXIS_NAMES:
+        if name not in sizes:
+            raise KeyError(
+                f"the kernel has no argument {name}, an axis of its dispatch"
+            )
+    tuned = _select_config((sizes["M"], sizes["N"], sizes["K"])).all_kwargs()
+    found = [one for one in configs if tuned.items() <= one.all_kwargs().items()]
+    if len(found) != 1:
+        raise ValueError(
+            f"{len(found)} of the kernel's configs have {tuned}: tune it with these"
+        )
+    return found
