@@ -100,6 +100,19 @@ def test_a_config_that_is_wrong_on_a_shape_that_was_not_tuned_is_found(tmp_path:
     assert f"Outputs right on {right} of {len(rows)} shapes." in report.text
 
 
+def test_a_kernel_that_asks_for_another_shape_than_the_case_means_is_found(tmp_path: Path) -> None:
+    """Its outputs may be right by any config: it would be served the choice for other shapes."""
+    case = fickle(tmp_path, ["good", "better"])
+    text = (case / "impl.py").read_text()
+    (case / "impl.py").write_text(text.replace("_select_config(x.shape)", "_select_config((7,))"))
+    report = ran(case, tmp_path)
+    assert not report.right
+    for row in report.summary["shapes"]:
+        size = row["shape"][0]
+        means = f"wrong: it asks its dispatch for (7,), where shape_expr gives ({size},)"
+        assert row["failure"] == means
+
+
 def test_the_command_ends_with_status_1_where_the_dispatch_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,6 +50,10 @@ class Kernel:
         """Return nothing."""
         return ""
 
+    def asked(self) -> Shape | None:
+        """Return that no dispatch was asked."""
+        return None
+
 
 class Device(Cpu):
     """The CPU, pinned nowhere and timed by no clock; it can break."""

@@ -16,7 +16,7 @@ from tuner.expressions import ShapeExpr
 from tuner.records import Shape
 from tuner.worker import values
 from tuner.worker.copies import clone
-from tuner.worker.loading import called, found, load
+from tuner.worker.loading import Asked, called, found, load
 from tuner.worker.messages import CaseKernel, KernelFrom
 from tuner.worker.pickled import PickledKernel
 
@@ -46,6 +46,9 @@ class Kernel(Protocol):
     def arguments(self) -> str:
         """Return in words what the model was made with."""
 
+    def asked(self) -> Shape | None:
+        """Return for which shape the dispatch was asked since the last time; None if for none."""
+
 
 def load_kernel(kernel: KernelFrom, device: Device) -> Kernel:
     """Return the kernel, loaded into this process.
@@ -67,6 +70,7 @@ class _Case:
             sys.path.insert(0, str(path.parent.absolute()))
         self._base = load(case.base)
         impl = load(case.impl, case.dispatch)
+        self._asked = vars(sys.modules[f"{impl.__name__}_dispatch"])["_select_config"]
         self._expression = ShapeExpr.parse(case.shape_expr)
         self._listed: dict[Shape, list[Any]] | None = None
         self._sketch: ModuleType | None = None
@@ -118,6 +122,12 @@ class _Case:
 
     def arguments(self) -> str:
         return values.in_words(self._arguments)
+
+    def asked(self) -> Shape | None:
+        if not isinstance(self._asked, Asked) or self._asked.shape is None:
+            return None
+        shape, self._asked.shape = tuple(self._asked.shape), None
+        return shape
 
     def _made(self, maker: Callable[..., Any], shape: Shape) -> list[Any]:
         what = f"get_inputs_for_shape({shape})"

@@ -15,7 +15,7 @@ from codegen.errors import CodegenError
 from tuner.errors import CaseError
 from tuner.worker import values
 
-__all__ = ["called", "found", "load"]
+__all__ = ["Asked", "called", "found", "load"]
 
 _PACKAGE = "_tuned"
 # What a dispatch module holds, so that a kernel may import any of it.
@@ -30,17 +30,32 @@ _DISPATCH: dict[str, Any] = {
 }
 
 
+class Asked:
+    """A dispatch's `_select_config` that remembers what shape it was asked for last."""
+
+    def __init__(self, select: Callable[[Any], Any]) -> None:
+        """Ask `select`."""
+        self._select = select
+        self.shape: Any = None
+
+    def __call__(self, shape: Any) -> Any:
+        """Return what the dispatch chooses for `shape`."""
+        self.shape = shape
+        return self._select(shape)
+
+
 def load(path: Path, dispatch: Path | None = None) -> ModuleType:
     """Return the module in the file `path`, loaded as a member of a package of our own.
 
-    Without `dispatch`, one that raises takes its place: it may not exist yet, or be of an older
-    tuning, and every call gives a config.
+    Its dispatch is the file `dispatch`, whose `_select_config` is then an `Asked`. Without it, one
+    that raises takes its place: it may not exist yet, or be of an older tuning, and every call
+    gives a config.
 
     Raises:
         CaseError: it is not Python, or fails while it is loaded.
     """
     name = f"{_PACKAGE}.{path.stem}"
-    answers = load(dispatch) if dispatch else _no_dispatch(f"{name}_dispatch")
+    answers = _watched(load(dispatch)) if dispatch else _no_dispatch(f"{name}_dispatch")
     for known in (f"{path.stem}_dispatch", f"{name}_dispatch"):
         sys.modules[known] = answers
     package = sys.modules.setdefault(_PACKAGE, ModuleType(_PACKAGE))
@@ -95,6 +110,11 @@ class _Loader(SourceFileLoader):
         path = self.get_filename(fullname)
         code: CodeType = self.source_to_code(self.get_data(path), path)
         return code
+
+
+def _watched(dispatch: ModuleType) -> ModuleType:
+    vars(dispatch)["_select_config"] = Asked(vars(dispatch)["_select_config"])
+    return dispatch
 
 
 def _no_dispatch(name: str) -> ModuleType:

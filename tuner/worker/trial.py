@@ -57,7 +57,8 @@ class Trial:
     def failure(self, config: Candidate) -> Failure | None:
         """Run `config` on fresh inputs and poisoned memory; return what is wrong, None if right."""
         try:
-            text = self._fault(self._output(config))
+            self._kernel.asked()  # What it was asked for while it was timed is of no interest.
+            text = self._fault(self._output(config)) or self._other_shape()
             failure = Failure(kind="wrong", message=text) if text else None
         except BaseException as error:  # noqa: BLE001 (a kernel may raise anything; it is a record)
             failure = failure_of(error)
@@ -84,6 +85,13 @@ class Trial:
             output = self.launch(config)()
             self._device.synchronize()
         return output
+
+    def _other_shape(self) -> str | None:
+        """Say so if the kernel asks its dispatch for another shape than the case means."""
+        asked = self._kernel.asked()
+        if asked in {None, self.shape}:
+            return None
+        return f"it asks its dispatch for {asked}, where shape_expr gives {self.shape}"
 
     def _fault(self, output: Any) -> str | None:
         tolerance = self._limits.tolerance
