@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from codegen._version import __version__
-from codegen.command import Command, exit_status, say
+from codegen.command import OUTPUT, Command, exit_status, say
 
 if TYPE_CHECKING:
     from codegen.emit import Emission
@@ -39,7 +39,7 @@ def cli() -> None:
 @click.option(
     "-o",
     "--output",
-    type=_PATH,
+    type=OUTPUT,
     help="The module's file, or a directory; default: <stem>_dispatch.py beside the source.",
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a module would change.")

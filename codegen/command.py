@@ -13,13 +13,14 @@ import contextlib
 import os
 import sys
 import traceback
-from typing import TextIO
+from pathlib import Path
+from typing import Any, TextIO
 
 import click
 
 from codegen.errors import CodegenError
 
-__all__ = ["Command", "exit_status", "say"]
+__all__ = ["OUTPUT", "Command", "exit_status", "say"]
 
 _INTERNAL = 70
 _INTERRUPTED = 130
@@ -34,6 +35,20 @@ class Command(click.Command):
         def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's)
             """Return the names in the order of definition."""
             return list(self.commands)
+
+
+class _Output(click.Path):
+    """A file that may not exist yet, or a directory that does: `made/` is not a file's name."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return `value` as a path; fails where it names a directory that does not exist."""
+        path = super().convert(value, param, ctx)
+        if isinstance(value, str) and value.endswith(os.sep) and not Path(value).is_dir():
+            self.fail(f"{value} is not a directory; make it, or name a file", param, ctx)
+        return path
+
+
+OUTPUT = _Output(path_type=Path)
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from codegen.command import Command, say
+from codegen.command import OUTPUT, Command, say
 from codegen.files import exists
 from tuner.needs import need
 
@@ -27,7 +27,7 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "-o",
     "--output",
-    type=_PATH,
+    type=OUTPUT,
     help="Write to another file, or directory.  [default: the kernel's own file, in place]",
 )
 @click.option("--diff", is_flag=True, help="Print what would change; write nothing.")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from codegen.command import Command, say
+from codegen.command import OUTPUT, Command, say
+from tuner.printable import plural
 
 if TYPE_CHECKING:
     from tuner.kb.merge import Outcome
@@ -87,7 +88,7 @@ def list_(file: Path | None) -> None:
 )
 def show(file: Path | None, limit: int, **wanted: Any) -> None:
     """Print what each config did on each shape."""
-    from tuner.kb.report import plural, show_lines  # noqa: PLC0415
+    from tuner.kb.report import show_lines  # noqa: PLC0415
 
     rows = _rows(_place(file), _selection(**wanted))
     for line in show_lines(rows[:limit]):
@@ -99,7 +100,7 @@ def show(file: Path | None, limit: int, **wanted: Any) -> None:
 
 
 @kb.command(cls=Command)
-@click.argument("output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE")
+@click.argument("output", type=OUTPUT, metavar="FILE")
 @_kb_option
 @_selecting
 @click.option("--table", is_flag=True, help="Write a latency table, for `tuner fit`.")
@@ -109,7 +110,6 @@ def export(output: Path, file: Path | None, *, table: bool, **wanted: Any) -> No
     A second export of the same rows gives the same bytes.
     """
     from tuner.kb.export import lines_text, table_text, write_export  # noqa: PLC0415
-    from tuner.kb.report import plural  # noqa: PLC0415
 
     rows = _rows(_place(file), _selection(**wanted))
     text = table_text(rows) if table else lines_text(rows)
@@ -187,7 +187,6 @@ def prune(unused_for: str, archive: Path | None, file: Path | None, *, dry_run: 
     from tuner.kb.archive import archive_of  # noqa: PLC0415
     from tuner.kb.base import KnowledgeBase  # noqa: PLC0415
     from tuner.kb.durations import moment_before  # noqa: PLC0415
-    from tuner.kb.report import plural  # noqa: PLC0415
 
     path = _place(file)
     moment = moment_before(datetime.now(timezone.utc), unused_for, where="--unused-for")

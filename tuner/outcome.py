@@ -25,6 +25,7 @@ from tuner.places import (
     holds_table,
     make_directory,
 )
+from tuner.printable import plural
 from tuner.records import Failure, Record, Shape
 from tuner.summary import summary
 from tuner.table_text import table_text
@@ -199,9 +200,9 @@ def _meta(measured: Measured, limits: Limits) -> TuneMeta:
         else "outputs were not verified: there was no reference"
     ]
     if measured.lost:
-        notes.append(f"{len(measured.lost)} shapes are left out: nothing runs on them")
+        notes.append(f"left out, since nothing runs on them: {plural(len(measured.lost), 'shape')}")
     if measured.unfinished:
-        notes.append(f"{measured.unfinished} shapes have configs that were not measured")
+        notes.append(f"not measured with all configs: {plural(measured.unfinished, 'shape')}")
     return TuneMeta(path_used="tuner tune", warmup=limits.warmup, repeat=limits.repeat, notes=notes)
 
 
@@ -226,4 +227,5 @@ def _measuring_lines(measured: Measured) -> Iterator[str]:
     for shape, message in measured.lost.items():
         yield f"left out  shape ({', '.join(map(str, shape))}): {message}"
     if measured.unfinished:
-        yield f"budget    {measured.unfinished} shapes are unfinished; run again to go on"
+        left = plural(measured.unfinished, "shape")
+        yield f"budget    {left} left unfinished; run again to go on"

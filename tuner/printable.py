@@ -1,8 +1,8 @@
-"""Text of others, a kernel's or its compiler's, made safe to print, to store and to read."""
+"""Text for people: of others, a kernel's or its compiler's, made safe to print; and numbers."""
 
 from __future__ import annotations
 
-__all__ = ["printable"]
+__all__ = ["plural", "printable"]
 
 
 def printable(text: str, *, limit: int | None = None) -> str:
@@ -16,6 +16,11 @@ def printable(text: str, *, limit: int | None = None) -> str:
         text = text[: 4 * limit]  # It may be as long as an array is.
     line = "".join(_escaped(character) for character in " ".join(text.split()))
     return line if limit is None or len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `count` and the noun, in the plural unless it is one."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _escaped(character: str) -> str:

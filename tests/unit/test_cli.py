@@ -106,6 +106,20 @@ def test_emit_writes_where_it_is_told(output: str, place: Path, command: Command
     assert _files(place / "out") == [Path(wanted).name]
 
 
+def test_a_directory_that_does_not_exist_is_no_name_for_a_file(
+    place: Path, command: Command
+) -> None:
+    """With a slash at its end a directory is meant, and is not made by the way."""
+    _write(place / "manifest.json")
+    ran = command("emit", "manifest.json", "-o", "made/")
+    assert ran.status == 2
+    assert "made/ is not a directory; make it, or name a file" in ran.err
+    assert not (place / "made").exists()
+    (place / "made").mkdir()
+    assert command("emit", "manifest.json", "-o", "made/").status == 0
+    assert (place / "made" / "manifest_dispatch.py").exists()
+
+
 def test_emit_warns_of_a_stale_source(place: Path, command: Command) -> None:
     """`emit` writes for a source that changed since it was tuned, and warns of it."""
     _kernel(place, sha256="0" * 64)

@@ -136,7 +136,7 @@ def test_shapes_that_kill_are_left_out_and_the_rest_goes_on(tmp_path: Path) -> N
     assert sorted(note.split(")")[0] for note in shows.notes) == [
         f"shape ({n}" for n in (1000, 2000, 3000, 4000)
     ]
-    assert "4 shapes are left out: nothing runs on them" in outcome.manifest.tune_meta.notes
+    assert "left out, since nothing runs on them: 4 shapes" in outcome.manifest.tune_meta.notes
     assert any("left out  shape (1000): its inputs: " in line for line in outcome.lines())
 
 
@@ -284,9 +284,9 @@ def test_a_budget_ends_with_a_manifest_of_what_there_is(tmp_path: Path) -> None:
     outcome = tuned(case, tmp_path, shapes=shapes, budget_s=3.0)
     measured = outcome.measured
     assert 0 < measured.unfinished < len(shapes)
-    assert any("shapes are unfinished; run again to go on" in line for line in outcome.lines())
+    assert any("left unfinished; run again to go on" in line for line in outcome.lines())
     notes = outcome.manifest.tune_meta.notes
-    assert f"{measured.unfinished} shapes have configs that were not measured" in notes
+    assert f"not measured with all configs: {measured.unfinished} shapes" in notes
     known = {tuple(shape) for shape, _ in results_in(tmp_path / "kb.sqlite")}
     again = tuned(case, tmp_path, shapes=tuple(sorted(known)))
     assert (again.measured.added, again.measured.unfinished) == (0, 0)

@@ -136,7 +136,7 @@ def test_a_budget_says_what_is_unfinished(tuner: Tuner, case: Path) -> None:
     tuner("tune", case, "--shapes", "4")
     status, out, _ = tuner("tune", case, "--shapes", "4;5;6", "--budget", "0.001s")
     assert status == 0
-    assert "budget    2 shapes are unfinished; run again to go on" in out
+    assert "budget    2 shapes left unfinished; run again to go on" in out
 
 
 def test_a_budget_that_measures_nothing_fails_in_one_line(tuner: Tuner, case: Path) -> None:

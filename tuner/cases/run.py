@@ -22,7 +22,7 @@ from tuner.errors import DeviceError
 from tuner.home import knowledge_base
 from tuner.outcome import Delivery, TuneOutcome
 from tuner.places import check_ours
-from tuner.printable import printable
+from tuner.printable import plural, printable
 from tuner.progress import Quiet, Reporter
 from tuner.records import Failure, Shape, Timing
 from tuner.tune import CaseRequest, kernel_of, tune_case
@@ -273,7 +273,7 @@ def _report_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield f"{comment(summary['device'])} ({comment(tools)}); {comment(summary['method'])}."
     yield ""
-    yield f"Outputs right on {right} of {len(rows)} shapes."
+    yield f"Outputs right on {right} of {plural(len(rows), 'shape')}."
     for name, words in (
         ("speedup_over_default", "times as fast as the default config"),
         ("speedup_over_reference", "times as fast as the reference"),

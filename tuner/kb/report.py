@@ -9,9 +9,10 @@ from codegen.literals import comment
 from tuner.kb.base import ScopeSummary
 from tuner.kb.merge import Clash, Outcome
 from tuner.kb.rows import Row
+from tuner.printable import plural
 from tuner.records import Failure, Record, Scope, Timing
 
-__all__ = ["dropped_lines", "list_lines", "outcome_line", "plural", "show_lines", "work_label"]
+__all__ = ["dropped_lines", "list_lines", "outcome_line", "show_lines", "work_label"]
 
 _HASH_LENGTH = 12
 _WIDTH = 48
@@ -65,11 +66,6 @@ def work_label(row: Row) -> str:
     scope, record = row.scope, row.record
     device = _cut(scope.target.device)
     return f"{_name(scope)} on {device}, {_tools(scope)}, {_cut(record.dtype)}"
-
-
-def plural(count: int, noun: str) -> str:
-    """Return `count` and the noun."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def _work(row: Row) -> tuple[Scope, str, str]:
