@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tuner.contract import breaches
 from tuner.convert import convert_source
 
 ROOT = Path(__file__).parents[2]
+ORIGINAL = ROOT / "tests" / "cases" / "original" / "nearest"
 RAW = """class ModelNew:
     def forward(self, n):
         BLOCK_M = 4
@@ -182,6 +184,34 @@ def test_code_that_cannot_be_told_is_an_error_for_strict_alone(tmp_path: Path) -
         check_source(str(tmp_path / "gone.py"), sha256)
         with pytest.raises(StaleError, match=words):
             check_source(str(tmp_path / "gone.py"), sha256, "strict")
+
+
+def test_changed_code_can_be_tuned_where_strict_is_set(tmp_path: Path) -> None:
+    """The dispatch that is of other code by now is the reason to tune, no obstacle."""
+    text = (ORIGINAL / "impl.py").read_text()
+    sample = json.loads((ORIGINAL / "sample.json").read_text())
+    shape_expr, names = sample["shape_expr"], tuple(sample["config_param_names"])
+    impl = kernel_in(tmp_path)
+    impl.write_text(
+        convert_source(
+            text,
+            name="impl.py",
+            shape_expr=shape_expr,
+            config_param_names=names,
+            launch_options=(),
+        )
+    )
+    options = ["--impl", "impl.py", "--shapes", "8,100,4;16,200,4", "--kb", "kb.sqlite"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tuner", "tune", str(ORIGINAL), *options, "-o", "out"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TUNED_DISPATCH": "strict"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "manifest.json").exists()
 
 
 @pytest.mark.parametrize(

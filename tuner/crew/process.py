@@ -137,6 +137,8 @@ def _environment(device: DeviceName) -> dict[str, str]:
     environment = dict(os.environ)
     environment["PYTHONUNBUFFERED"] = "1"
     environment["TUNED_DISPATCH_WORKER"] = "1"
+    # A dispatch of older code is what is about to be replaced.
+    environment["TUNED_DISPATCH"] = "off"
     if device.kind == "cuda":
         environment["CUDA_VISIBLE_DEVICES"] = _visible(device.index)
     else:
