@@ -13,6 +13,7 @@ from codegen._version import __version__
 from codegen.command import Command, exit_status, say
 from tuner.contract_cli import contract
 from tuner.convert_cli import convert, harvest
+from tuner.doctor_cli import doctor
 from tuner.kb_cli import kb
 from tuner.needs import need
 from tuner.tune_cli import run, tune
@@ -116,6 +117,7 @@ def _place(output: Path | None, source: Path | None) -> Path:
 
 
 cli.add_command(kb)
+cli.add_command(doctor)
 
 
 def main() -> None:

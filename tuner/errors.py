@@ -6,6 +6,7 @@
         ├── FitError        a sound table to which no selector can be fitted
         ├── CaseError       a case that is incomplete, or whose parts do not fit each other
         ├── DeviceError     a device that is not there, or cannot be used as asked
+        │   └── ProfileError    a profile that lacks a step (in tuner.devices.npu)
         ├── KbError         a knowledge base that cannot be read or written
         ├── TuneError       a run that ended with nothing to deploy
         ├── DeployError     a kernel of which no manifest is found

@@ -206,7 +206,7 @@ def test_run_reports_what_the_dispatch_is_worth(tuner: Tuner, case: Path) -> Non
         (("case", "--device", ""), "--device: '' is not a device"),
         (("case", "--device", "cpu,cpu"), "--device: cpu stands twice; name it once"),
         (("case", "--device", "cpu,cuda:0"), "mixes kinds of devices"),
-        (("case", "--device", "npu:0"), "cannot be measured on yet"),
+        (("case", "--device", "npu:0"), "npu: torch_npu cannot be imported: No module named"),
         (("case", "--device", "replay:"), "replay: names no table"),
         (("case", "--device", "replay:none.json"), "none.json: cannot be read: no such file"),
         (("case", "--device", f"replay:{MATMUL_TABLE}"), "and the case's axes are 'N'"),

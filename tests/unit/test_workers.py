@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
+from typing import Literal
 
 import pytest
 from tuning import CPU, FICKLE, HOSTILE, copy_of, ended, fates_of, workers_for, workers_of
@@ -14,6 +15,7 @@ from codegen.config import Config
 from tuner.crew import DeviceGone, Done, Outcome, ShapeLost, Workers
 from tuner.crew.place import Place
 from tuner.crew.process import WorkerProcess
+from tuner.devices.names import DeviceName
 from tuner.errors import CaseError, DeviceError
 from tuner.records import Failure, Target, Timing
 from tuner.worker.messages import Job, Limits, Ready, Setup, Step
@@ -341,13 +343,22 @@ def test_a_timing_says_how_it_was_taken(crew: Workers) -> None:
     ("told", "index", "seen"),
     [(None, 1, "1"), ("4,5", 1, "5"), ("GPU-a,GPU-b", 0, "GPU-a"), ("", 0, ""), ("3", 1, "")],
 )
+@pytest.mark.parametrize(
+    ("kind", "variable"),
+    [("cuda", "CUDA_VISIBLE_DEVICES"), ("npu", "ASCEND_RT_VISIBLE_DEVICES")],
+)
 def test_a_worker_sees_one_of_the_devices_that_are_visible(
-    monkeypatch: pytest.MonkeyPatch, told: str | None, index: int, seen: str
+    monkeypatch: pytest.MonkeyPatch,
+    kind: Literal["cuda", "npu"],
+    variable: str,
+    told: str | None,
+    index: int,
+    seen: str,
 ) -> None:
     """`cuda:1` counts what CUDA_VISIBLE_DEVICES leaves visible; hidden ones stay hidden."""
-    from tuner.crew.process import _visible
+    from tuner.crew.process import _environment
 
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delenv(variable, raising=False)
     if told is not None:
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", told)
-    assert _visible(index) == seen
+        monkeypatch.setenv(variable, told)
+    assert _environment(DeviceName(kind, index))[variable] == seen

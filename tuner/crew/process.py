@@ -31,6 +31,8 @@ _MOST_LOG_BYTES = 2**20
 _DYING_S = 10.0
 _DIRECTORY = re.compile(r'File "[^"]*/')
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# By the kind of device, what keeps a process to one of them.
+_VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "npu": "ASCEND_RT_VISIBLE_DEVICES"}
 # How Python's fault handler begins the lines that tell nothing of the cause.
 _UNTOLD = ("Thread 0x", "Current thread", "Extension modules", "Stack (most recent", "<")
 
@@ -139,17 +141,17 @@ def _environment(device: DeviceName) -> dict[str, str]:
     environment["TUNED_DISPATCH_WORKER"] = "1"
     # A dispatch of older code is what is about to be replaced.
     environment["TUNED_DISPATCH"] = "off"
-    if device.kind == "cuda":
-        environment["CUDA_VISIBLE_DEVICES"] = _visible(device.index)
+    if variable := _VISIBLE.get(device.kind):
+        environment[variable] = _visible(variable, device.index)
     else:
         threads = environment.get("OMP_NUM_THREADS", "1")
         environment |= dict.fromkeys(_THREADS, threads)
     return environment
 
 
-def _visible(index: int) -> str:
-    """Return what CUDA calls its device number `index` among those that are visible here."""
-    told = os.environ.get("CUDA_VISIBLE_DEVICES")
+def _visible(variable: str, index: int) -> str:
+    """Return what device number `index` is called among those that `variable` lets us see."""
+    told = os.environ.get(variable)
     if told is None:
         return str(index)
     seen = [name.strip() for name in told.split(",") if name.strip()]

@@ -53,6 +53,7 @@ class Workers:
         self._places: list[Place] = []
         self._waiting: deque[Job] = deque()
         self._deaths: Counter[Shape] = Counter()
+        self._methods: set[str] = set()
         try:
             for device in devices:
                 self._add(device)
@@ -67,8 +68,9 @@ class Workers:
 
     @property
     def method(self) -> str:
-        """How they time."""
-        return next((place.ready.method for place in self._places if place.ready), "")
+        """How they timed, each way that a timing names; how they will, before there is one."""
+        will = next((place.ready.method for place in self._places if place.ready), "")
+        return " | ".join(sorted(self._methods)) or will
 
     @contextmanager
     def enlarged(self, more: int) -> Iterator[None]:
@@ -240,6 +242,7 @@ class Workers:
                 if place.job and not place.job.measure:
                     yield self._outcome(place, shape, config, None)
             case Timed(shape=shape, config=config, timing=timing):
+                self._methods.add(timing.method)
                 yield self._outcome(place, shape, config, timing)
             case Failed(shape=shape, config=config, failure=failure, fatal=fatal):
                 yield self._outcome(place, shape, config, failure)

@@ -1,7 +1,8 @@
 """Devices: where a kernel is run and timed.
 
-A kind of device is a module with a class that follows `Device`, and a branch of `open_device`.
-It is opened in a worker process only: the process that plans and writes never touches one.
+A kind of device is a module or a package with a class that follows `Device`, and a branch of
+`open_device`. It is opened in a worker process only: the process that plans and writes never
+touches one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ def open_device(name: DeviceName) -> Device:
         from tuner.devices.cpu import Cpu  # noqa: PLC0415 (each kind imports what it needs)
 
         return Cpu()
+    if name.kind == "npu":
+        from tuner.devices.npu import Npu  # noqa: PLC0415
+
+        return Npu()
     from tuner.devices.cuda import Cuda  # noqa: PLC0415
 
     return Cuda()

@@ -30,13 +30,11 @@ class Times:
 
 
 class Device(Protocol):
-    """A device that this process has to itself.
+    """A device that this process has to itself."""
 
-    Attributes:
-        method: how it times, for the record.
-    """
-
-    method: str
+    @property
+    def method(self) -> str:
+        """How it times, for the record; asked after a timing, how that was taken."""
 
     def target(self) -> Target:
         """Return what it is, with the versions of the tools that are loaded by now."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
 from tuner.devices.base import Launch, Times
+from tuner.devices.events import EventClock
 from tuner.devices.toolchain import versions
 from tuner.errors import DeviceError
 from tuner.printable import printable
@@ -18,10 +18,6 @@ __all__ = ["Cuda"]
 # 0.15 ms of work on an H200 and ten times its L2: longer than a launch takes the host, so that
 # the device never waits for one inside the timed region.
 _FLUSH_BYTES = 640 * 10**6
-# 2.4 ms of work ahead of the first launch: the host's lead, and time for the clock to rise.
-_LEAD_FLUSHES = 16
-# With more events in flight than this, recording one waits for the device.
-_BATCH = 1000
 
 
 class Cuda:
@@ -91,46 +87,4 @@ class Cuda:
 
     def time(self, launches: Sequence[Launch], *, before: Launch | None = None) -> Times:
         """Time each launch between two events; all of a batch are enqueued before the one wait."""
-        us: list[float] = []
-        late: list[bool] = []
-        busy_s = 0.0
-        for first in range(0, len(launches), _BATCH):
-            times = self._batch(launches[first : first + _BATCH], before)
-            us += times.us
-            late += times.late
-            busy_s += times.busy_s
-        return Times(us=tuple(us), late=tuple(late), busy_s=busy_s)
-
-    def _batch(self, launches: Sequence[Launch], before: Launch | None) -> Times:
-        cuda = self._torch.cuda
-        events = [(self._event(), self._event()) for _ in launches]
-        begin, late = self._event(), []
-        collecting = gc.isenabled()
-        gc.disable()  # A collection in the midst would cost the host its lead.
-        try:
-            cuda.synchronize()
-            begin.record()
-            for _ in range(_LEAD_FLUSHES):
-                self._flush.zero_()
-            for launch, (start, end) in zip(launches, events, strict=True):
-                if before:
-                    before()
-                self._flush.zero_()
-                start.record()
-                launch()
-                end.record()
-                # Passed before the launch was complete: the device may have waited for it.
-                late.append(bool(start.query()))
-            cuda.synchronize()
-        finally:
-            if collecting:
-                gc.enable()
-        return Times(
-            us=tuple(1000.0 * start.elapsed_time(end) for start, end in events),
-            late=tuple(late),
-            busy_s=begin.elapsed_time(events[-1][1]) / 1000.0 if events else 0.0,
-        )
-
-    def _event(self) -> Any:
-        event: Any = self._torch.cuda.Event  # Without annotations.
-        return event(enable_timing=True)
+        return EventClock(self._torch.cuda, self._flush.zero_).time(launches, before=before)

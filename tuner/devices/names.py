@@ -1,4 +1,4 @@
-"""The names of devices as a user writes them: `cpu`, `cuda:0,cuda:1`, `replay:table.json`."""
+"""The names of devices as a user writes them: `cpu`, `cuda:0,cuda:1`, `npu:0`, `replay:T.json`."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class DeviceName:
     `str` gives the name as a user would write it.
     """
 
-    kind: Literal["cpu", "cuda", "replay"]
+    kind: Literal["cpu", "cuda", "npu", "replay"]
     index: int = 0
     table: Path | None = None
 
     def __str__(self) -> str:
-        """Return `cpu`, `cuda:0` or `replay:table.json`."""
+        """Return `cpu`, `cuda:0`, `npu:0` or `replay:table.json`."""
         if self.kind == "replay":
             return f"replay:{self.table}"
         return self.kind if self.kind == "cpu" else f"{self.kind}:{self.index}"
@@ -66,16 +66,10 @@ def _name(text: str) -> DeviceName:
     if text == "cpu":
         return DeviceName("cpu")
     match = _ACCELERATOR.fullmatch(text)
-    if match and match[1] == "cuda":
-        return DeviceName("cuda", int(match[2] or 0))
     if match:
-        raise DeviceError(
-            f"{shown(text)} cannot be measured on yet",
-            where="--device",
-            remedy="use cpu or cuda:0, or replay:TABLE.json with a table recorded on an NPU",
-        )
+        return DeviceName("cuda" if match[1] == "cuda" else "npu", int(match[2] or 0))
     raise DeviceError(
         f"{shown(text)} is not a device",
         where="--device",
-        remedy="write cpu, cuda:0, cuda:0,cuda:1 or replay:table.json",
+        remedy="write cpu, cuda:0, cuda:0,cuda:1, npu:0 or replay:table.json",
     )

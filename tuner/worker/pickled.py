@@ -120,5 +120,5 @@ class _Unpickler(pickle.Unpickler):
 
         with self._device.creating():
             here = str(torch.empty(0).device)
-        elsewhere = {f"cuda:{i}": here for i in range(_MOST_DEVICES)}
+        elsewhere = {f"{kind}:{i}": here for kind in ("cuda", "npu") for i in range(_MOST_DEVICES)}
         return torch.load(io.BytesIO(data), map_location=elsewhere, weights_only=False)
