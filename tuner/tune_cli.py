@@ -80,8 +80,8 @@ _OPTIONS = (
         "--device",
         default="cpu",
         show_default=True,
-        help="cpu; cuda:0, or several as cuda:0,cuda:1; npu:0; or replay:TABLE.json, which measures "
-        "nothing and answers from a recorded latency table.",
+        help="cpu; cuda:0, or several as cuda:0,cuda:1; npu:0; or replay:TABLE.json, which "
+        "measures nothing and answers from a recorded latency table.",
     ),
     click.option("--shapes", type=Shapes(), help='Such as "1,224,224;1,384,384".'),
     click.option("--impl", type=_PATH, help="The implementation.  [default: CASE/impl.py]"),
