@@ -13,7 +13,7 @@ __all__ = ["contract"]
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Check that kernels take their config as they should.")
 @click.argument("files", nargs=-1, required=True, type=_PATH, metavar="FILE…")
 @click.option(
     "--case",

@@ -13,7 +13,7 @@ __all__ = ["doctor"]
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Find out what keeps a device from being used.")
 @click.argument("paths", nargs=-1, type=_PATH, metavar="[MANIFEST|DIRECTORY]...")
 @click.option(
     "--device",

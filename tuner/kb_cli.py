@@ -57,7 +57,7 @@ def _selecting(function: _Function) -> _Function:
     return function
 
 
-@click.group(cls=Command.Group)
+@click.group(cls=Command.Group, short_help="See what is known; export, import, merge, prune.")
 def kb() -> None:
     """Look into the knowledge base of measurements, and move rows in and out of it."""
 
