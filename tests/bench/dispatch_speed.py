@@ -31,10 +31,12 @@ from contenders import (
     with_params,
 )
 from stopwatch import Contender, ns_per_shape, process_seconds, processor, reported_us
-from support import emitted, integer, load_module, manifest_of, tree_manifest
+from support import emitted, integer, leaf, load_module, manifest_of, split, tree, tree_manifest
 
-from codegen.manifest import dump_manifest, policy_of
+from codegen.decision import Choose, Decision, Split
+from codegen.manifest import Manifest, dump_manifest, load_manifest, policy_of
 
+GENERATED = Path(__file__).resolve().parents[2] / "generated"
 TOP = 2**20
 # How often shapes repeat decides how many branches the processor foresees, and how much of the
 # code it has at hand: among few shapes all is cheaper, a select most of all. So each
@@ -94,6 +96,7 @@ def selections(directory: Path, *, turns: int) -> Iterator[Row]:
     yield row("hand-written", "empty call")
     yield row("select, 64 leaves, open", "hand-written", 1.10)
     yield row("select, 64 leaves, envelope", "hand-written", 1.6)
+    yield row("select, fitted tree of features", "the same tree over axes alone", 2)
     yield row("select + three params", "hand-written", 2.5)
     yield row("select + three params, 300 shapes", "hand-written, 300 shapes")
     yield row("bucket, 1,000 ranges, 300 lengths", "empty call", 8)
@@ -107,6 +110,8 @@ def _contenders(directory: Path) -> dict[str, Contender]:
     open_tree, shapes, few = tree_manifest(64, envelope=False), _shapes(SHAPES), _shapes(FEW)
     root = policy_of(open_tree).selector.lower()
     bare, closed = load_module(emitted(open_tree)), load_module(emitted(tree_manifest(64)))
+    fitted, real = _fitted(), _log_uniform(SHAPES)
+    featured = load_module(emitted(fitted))
     hand, bucket = hand_written(root, bare.AXIS_NAMES), _bucket(1000)
     lengths = [(m,) for m, *_ in _shapes(1000)]
     rivals = {
@@ -119,6 +124,8 @@ def _contenders(directory: Path) -> dict[str, Contender]:
         "hand-written": (calling(hand), shapes),
         "select, 64 leaves, open": (calling(bare._select_config), shapes),
         "select, 64 leaves, envelope": (calling(closed._select_config), shapes),
+        "select, fitted tree of features": (calling(featured._select_config), real),
+        "the same tree over axes alone": (calling(_plain(fitted, real)._select_config), real),
         "select + three params": (with_params(bare._select_config), shapes),
         "hand-written, 300 shapes": (calling(hand), few),
         "select + three params, 300 shapes": (with_params(bare._select_config), few),
@@ -131,6 +138,47 @@ def _shapes(n: int) -> list[Any]:
     """Return `n` shapes inside the envelope, spread over the leaves."""
     dice = random.Random(0)  # noqa: S311 (a sample, not a secret)
     return [tuple(dice.randint(1, TOP) for _ in "MNK") for _ in range(n)]
+
+
+def _fitted() -> Manifest:
+    """Return the manifest of a tree that was fitted, over products of axes too; no envelope."""
+    manifest = load_manifest(GENERATED / "matmul" / "manifest.json")
+    axes = [axis.model_copy(update={"min": None, "max": None}) for axis in manifest.axes]
+    return manifest.model_copy(update={"axes": axes})
+
+
+def _log_uniform(n: int) -> list[Any]:
+    """Return `n` shapes (M, N, K) up to 8192, as many small ones as large ones."""
+    dice = random.Random(0)  # noqa: S311 (a sample, not a secret)
+    return [tuple(round(2 ** dice.uniform(0, 13)) for _ in "MNK") for _ in range(n)]
+
+
+def _plain(fitted: Manifest, shapes: Sequence[Any]) -> ModuleType:
+    """Return the module of a tree with the splits of `fitted`, but each on an axis alone.
+
+    Where that asks for a derived feature, this halves the shapes that come there.
+    """
+
+    def node(decision: Decision, within: Sequence[Any], depth: int) -> dict[str, Any]:
+        if not isinstance(decision, Split):
+            assert isinstance(decision, Choose)
+            return leaf(decision.config)
+        axis = depth % 3
+        ordered = sorted(shape[axis] for shape in within) or [1]
+        threshold = ordered[(len(ordered) - 1) // 2]
+        left = [shape for shape in within if shape[axis] <= threshold]
+        right = [shape for shape in within if shape[axis] > threshold]
+        return split(
+            "MNK"[axis],
+            threshold,
+            node(decision.left, left, depth + 1),
+            node(decision.right, right, depth + 1),
+        )
+
+    selector = tree(node(policy_of(fitted).selector.lower(), shapes, 0))
+    axes = [integer(name) for name in "MNK"]
+    n_configs = len(fitted.selector.config_ids)
+    return load_module(emitted(manifest_of(axes=axes, selector=selector, n_configs=n_configs)))
 
 
 def _bucket(ranges: int) -> ModuleType:
