@@ -29,6 +29,7 @@ check: .venv/.dev
 	$(BIN)/mypy
 	for module in generated/*/impl_dispatch.py; do $(BIN)/mypy $$module || exit $$?; done
 	$(BIN)/codegen check
+	$(BIN)/tuner contract generated/*/impl.py
 
 bench: .venv/.dev
 	$(BIN)/python tests/bench/dispatch_speed.py
