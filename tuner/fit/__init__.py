@@ -1,22 +1,23 @@
 """Fitting: from a latency table to a selector, with a figure for how good it is elsewhere.
 
-A kind of selector is a module with `grow` and `payload`, and a line in `KINDS`.
+A kind of selector is a module with `grow`, `payload` and, if it can go by a previous selector,
+`kept`; and a line in `KINDS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
-
+from codegen.decision import Decision
 from codegen.selectors import Selector
 from tuner.fit import bucket, constant, tree
 from tuner.fit.crossing import Crossing
-from tuner.fit.folds import TURNS, Folds
+from tuner.fit.folds import Folds
 from tuner.fit.growth import Grow, Limits
-from tuner.fit.problem import Problem, problem_of
+from tuner.fit.problem import problem_of
+from tuner.fit.samples import Samples
 from tuner.fit.validation import Score, score_of
 from tuner.table import LatencyTable
 
@@ -25,22 +26,24 @@ __all__ = ["KINDS", "MAX_DEPTH", "MAX_LEAVES", "Fit", "Kind", "KindName", "fit_t
 KindName: TypeAlias = Literal["tree", "bucket", "constant"]
 
 # Larger trees were no better on the tables in tests/data, and reviewers ask for depth 7 at most.
+# Cross-validation takes fewer leaves where they do as well.
 MAX_LEAVES = 64
 MAX_DEPTH = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of selector: how it is grown, and how the manifest writes it."""
+    """A kind of selector: how it is grown, written in a manifest, and kept at the next fit."""
 
     grow: Grow
     payload: Callable[[Any, Mapping[int, int]], dict[str, Any]]
+    kept: Callable[[Any, Samples, Limits, Decision], Selector] | None = None
 
 
 KINDS: dict[KindName, Kind] = {
-    "tree": Kind(grow=tree.grow, payload=tree.payload),
+    "tree": Kind(grow=tree.grow, payload=tree.payload, kept=tree.kept),
     "bucket": Kind(grow=bucket.grow, payload=bucket.payload),
-    "constant": Kind(grow=constant.grow, payload=constant.payload),
+    "constant": Kind(grow=constant.grow, payload=constant.payload, kept=constant.kept),
 }
 
 
@@ -72,17 +75,23 @@ def fit_table(
     selector: KindName = "tree",
     max_leaves: int = MAX_LEAVES,
     max_depth: int = MAX_DEPTH,
+    max_configs: int | None = None,
+    previous: Decision | None = None,
 ) -> Fit:
     """Fit a selector to `table`, and cross-validate it.
 
-    The same table gives the same selector, always.
+    The same arguments give the same selector, always.
 
     Args:
         table: what was measured, in microseconds.
         selector: its kind.
-        max_leaves: the most leaves of a tree, or cells of a bucket; how many there are is chosen
-            by cross-validation.
+        max_leaves: the most leaves of a tree, or cells of a bucket.
         max_depth: the most splits on the way to a leaf of a tree.
+        max_configs: the most different configs to choose from, the default one of them.
+        previous: what the selector that is replaced decided, with indices into `table.kept`, -1
+            for a config that is not among them. Where it is as good but for noise it is kept, so
+            that a second run of the same measurements changes little. The score is that of a
+            fit without it.
 
     Raises:
         FitError: nothing was measured, or no config on every shape.
@@ -90,21 +99,19 @@ def fit_table(
     problem = problem_of(table)
     default = problem.default()
     limits = Limits(leaves=max_leaves, depth=max_depth)
-    turns = [Folds(problem, turn) for turn in range(TURNS)]
-    crossings = [Crossing(folds, KINDS[selector].grow, limits) for folds in turns]
-    singles = [Crossing(folds, constant.grow, Limits(leaves=1, depth=0)) for folds in turns]
+    folds = Folds(problem, max_configs)
+    kind = KINDS[selector]
+    crossing = Crossing(folds, kind.grow, limits)
+    best = crossing.grown().at(crossing.size())
+    if previous is not None and kind.kept:
+        best = kind.kept(best, folds.samples(None), limits, previous)
+    single = Crossing(folds, constant.grow, Limits(leaves=1, depth=0))
     return Fit(
         kind=selector,
-        selector=crossings[0].selector(),
+        selector=best,
         default=default,
         band=problem.band,
         shapes=tuple(map(tuple, problem.shapes.tolist())),
-        score=_score(crossings, problem),
-        best_single=_score(singles, problem),
+        score=score_of(crossing.regret()[None], problem.weights),
+        best_single=score_of(single.regret()[None], problem.weights),
     )
-
-
-def _score(crossings: Sequence[Crossing], problem: Problem) -> Score | None:
-    """Return the score over several ways to leave shapes out: one way alone is off by chance."""
-    regret = np.array([crossing.regret() for crossing in crossings])
-    return score_of(regret, problem.weights)

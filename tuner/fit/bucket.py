@@ -99,7 +99,7 @@ def _best_edge(samples: Samples, grid: _Grid, most_cells: int) -> tuple[int, int
 def _edge_within(samples: Samples, axis: int, rows: IntArray, cell: IntArray) -> tuple[int, int]:
     """Return the best edge along `axis` among the samples `rows` of the cells `cell`; its gain."""
     sizes = samples.sizes[rows, axis]
-    thresholds = thresholds_within(sizes[samples.measured[rows]])
+    thresholds = thresholds_within(sizes)
     if not thresholds.size:
         return 0, 0
     edges = np.sort(thresholds)

@@ -10,15 +10,25 @@ from tuner.fit.samples import Evidence, Samples
 
 __all__ = ["cover"]
 
+# A config was chosen that cost up to a band more than the best. Noise may make that more in a
+# second run; a leaf changes its config when it costs twice as much.
+_LOYALTY = 2.0
 
-def cover(leaves: Sequence[Evidence], samples: Samples) -> tuple[int, ...]:
+
+def cover(
+    leaves: Sequence[Evidence], samples: Samples, previous: Sequence[int | None] = ()
+) -> tuple[int, ...]:
     """Return a config for each leaf, acceptable there, so that few different ones are used.
 
-    The default is taken wherever it is acceptable: a leaf has to beat it to exist. Then greedily
-    the config that is acceptable in most of the leaves left, of those the simplest.
+    A leaf keeps its config of `previous`, if there is one and it is nearly acceptable. The default
+    is taken wherever else it is acceptable: a leaf has to beat it to exist. Then greedily the
+    config that is acceptable in most of the leaves left, of those the simplest.
     """
     acceptable = np.array([leaf.acceptable(samples) for leaf in leaves])
     chosen = np.full(len(leaves), -1)
+    for leaf, config in enumerate(previous):
+        if config is not None and leaves[leaf].acceptable(samples, _LOYALTY)[config]:
+            chosen[leaf] = config
     config = samples.default
     while True:
         chosen[(chosen < 0) & acceptable[:, config]] = config

@@ -1,19 +1,20 @@
 """Crossing: selectors fitted to all shapes but some, and tried on those.
 
 k-fold cross-validation by shape (Stone, 1974). It serves twice: it chooses the size of a
-selector, and it says how good one is; for the second the first is done anew without the shapes
-in question (Varma and Simon, 2006), so that no figure stems from shapes that had a say in it.
+selector, the smallest that is as good as any but for noise, as Breiman and others do (1984,
+Classification and regression trees, 3.4.3), and it says how good one is. For the second, the size
+without a fold is chosen by the others alone.
 """
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cached_property
 
 import numpy as np
 
 from codegen.selectors import Selector
-from tuner.arrays import FloatArray
-from tuner.fit.folds import WHOLE, Folds
+from tuner.arrays import BoolArray, FloatArray
+from tuner.fit.folds import Folds
 from tuner.fit.growth import Grow, Growth, Limits
 from tuner.fit.problem import Problem
 
@@ -21,57 +22,65 @@ __all__ = ["Crossing", "sizes_up_to"]
 
 # With fewer shapes a fold is one or two and says nothing of the size; the noise alone limits it.
 _FEW_SHAPES = 10
+# Of two sizes the smaller one is taken if it loses less than this part of a band: the tie band is
+# of one shape, and here is the mean of all.
+_TOLERANCE = 0.1
 
 
 class Crossing:
-    """One kind of selector, fitted without some of the folds."""
+    """One kind of selector, fitted without each of the folds in turn."""
 
     def __init__(self, folds: Folds, grow: Grow, limits: Limits) -> None:
-        self._folds = folds
-        self._grow = grow
-        self._limits = limits
-        # Each growth is asked for by every set of folds that it is part of.
-        self._growth = cache(self._grown)
+        self._folds, self._grow, self._limits = folds, grow, limits
+        self._sizes = sizes_up_to(limits.leaves)
 
-    def selector(self, without: frozenset[int] = WHOLE) -> Selector:
-        """Return the selector fitted without some folds, of the size that the others choose.
+    def grown(self) -> Growth:
+        """Return what grows on all shapes.
 
         Raises:
             FitError: no config was measured on every shape.
         """
-        return self._growth(without).at(self._size(without))
+        return self._grow(self._folds.samples(None), self._limits)
+
+    def size(self) -> int:
+        """Return how many leaves are enough."""
+        return self._size(np.ones(len(self._folds.problem.shapes), dtype=np.bool_))
 
     def regret(self) -> FloatArray:
         """Return the regret on each shape of a selector fitted without its fold, (n_shapes,).
 
         NaN where the chosen config was not measured, and everywhere when there is a single shape.
         """
-        problem = self._folds.problem
-        regret = np.full(len(problem.shapes), np.nan)
-        for fold, rows in self._folds.to_leave_out(WHOLE):
-            regret[rows] = _regret_of(self.selector(frozenset({fold})), problem.of_shapes(rows))
+        regret = np.full(len(self._folds.problem.shapes), np.nan)
+        for _, rows in self._folds.to_leave_out():
+            others = np.ones(len(regret), dtype=np.bool_)
+            others[rows] = False
+            regret[rows] = self._by_size[self._sizes.index(self._size(others)), rows]
         return regret
 
-    def _size(self, without: frozenset[int]) -> int:
-        """Return the size with the least mean regret on the other folds, left out in turn.
-
-        The mean is weighted by how much a shape counts. Sizes on which fewer choices fail go
-        first; of equal ones the smallest. With few shapes the size is not limited.
-        """
-        sizes, problem = sizes_up_to(self._limits.leaves), self._folds.problem
-        if len(sizes) == 1 or self._folds.size(without) < _FEW_SHAPES:
-            return sizes[-1]
-        regret = np.zeros((len(sizes), len(problem.shapes)))
-        weights = problem.weights
-        for fold, rows in self._folds.to_leave_out(without):
-            growth, left_out = self._growth(without | {fold}), problem.of_shapes(rows)
-            for i, size in enumerate(sizes):
-                regret[i, rows] = _regret_of(growth.at(size), left_out)
+    def _size(self, asked: BoolArray) -> int:
+        """Return the smallest size as good as any on the shapes `asked`; NaN counts as worst."""
+        if len(self._sizes) == 1 or asked.sum() < _FEW_SHAPES:
+            return self._sizes[-1]
+        problem = self._folds.problem
+        regret, weights = self._by_size[:, asked], problem.weights[asked]
         failed = np.isnan(regret).sum(axis=1)
-        return sizes[int(np.lexsort((np.nansum(regret * weights, axis=1).round(9), failed))[0])]
+        mean = (np.nan_to_num(regret) * weights).sum(axis=1) / weights.sum()
+        sound = failed == failed.min()
+        enough = sound & (mean <= mean[sound].min() + _TOLERANCE * problem.band)
+        return self._sizes[int(enough.argmax())]
 
-    def _grown(self, without: frozenset[int]) -> Growth:
-        return self._grow(self._folds.samples(without), self._limits)
+    @cached_property
+    def _by_size(self) -> FloatArray:
+        """The regret on each shape left out, at each size, (n_sizes, n_shapes)."""
+        problem = self._folds.problem
+        regret = np.full((len(self._sizes), len(problem.shapes)), np.nan)
+        for fold, rows in self._folds.to_leave_out():
+            growth = self._grow(self._folds.samples(fold), self._limits)
+            left_out = problem.of_shapes(rows)
+            for i, size in enumerate(self._sizes):
+                regret[i, rows] = _regret_of(growth.at(size), left_out)
+        return regret
 
 
 def sizes_up_to(most: int) -> tuple[int, ...]:

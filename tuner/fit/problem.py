@@ -24,7 +24,7 @@ class Problem:
     """Shapes, and the regret of each config on each of them.
 
     Attributes:
-        config_ids: of the configs, to speak of them.
+        configs: those that are kept, in the order of the table.
         shapes: int64 (n_shapes, n_axes).
         regret: float64 (n_shapes, n_configs), NaN where a config was not measured.
         weights: int64 (n_shapes,), how much a shape counts, 1 for those that count least.
@@ -34,7 +34,7 @@ class Problem:
     """
 
     axis_names: tuple[str, ...]
-    config_ids: tuple[str, ...]
+    configs: tuple[Config, ...]
     shapes: IntArray
     regret: FloatArray
     weights: IntArray
@@ -45,7 +45,7 @@ class Problem:
         """Return the same problem for some of the shapes, by index."""
         return Problem(
             axis_names=self.axis_names,
-            config_ids=self.config_ids,
+            configs=self.configs,
             shapes=self.shapes[rows],
             regret=self.regret[rows],
             weights=self.weights[rows],
@@ -67,7 +67,7 @@ class Problem:
             best = int(covers.argmax())
             raise FitError(
                 f"no config was measured on all {len(self.shapes)} shapes, so that none can be the "
-                f"default; {self.config_ids[best]} covers most, {covers[best]}",
+                f"default; {self.configs[best].id} covers most, {covers[best]}",
                 where="latency_us",
                 remedy="measure one that runs everywhere, or leave out the shapes it fails on",
             )
@@ -96,7 +96,7 @@ def problem_of(table: LatencyTable) -> Problem:
     rows = np.flatnonzero(~np.isnan(latency).all(axis=1))
     return Problem(
         axis_names=table.axis_names,
-        config_ids=tuple(table.configs[i].id for i in kept),
+        configs=tuple(table.configs[i] for i in kept),
         shapes=table.shapes[rows],
         regret=log_regret(latency[rows]),
         weights=_whole(table.weights[rows]),

@@ -15,8 +15,9 @@ __all__ = ["DEFAULT_BAND", "log_regret", "tie_band"]
 
 # Without a second run: two runs of the same kernel on a quiet device seldom differ by more.
 DEFAULT_BAND = 0.01
-# A clock that repeats itself to the digit still does not make a 0.1% difference worth a branch.
-_LEAST_BAND = 0.001
+# A clock that repeats itself to the digit still does not make half a percent worth a branch: trees
+# that ask for less than 1% are larger, and no better on shapes left out.
+_LEAST_BAND = 0.01
 
 
 def log_regret(latency_us: FloatArray) -> FloatArray:

@@ -1,111 +1,131 @@
-"""Surroundings: shapes near the measured ones, with the regrets they can be expected to have.
+"""Surroundings: shapes that were not measured, of the kind that were.
 
-A selector fitted to the measured shapes alone puts its thresholds where the sample happens to
-have gaps, and makes leaves for single shapes. So each measured shape is also put where it was not
-measured: at half and at twice its size along each axis in turn, and half way to its two nearest
-neighbours. What the configs cost there is estimated by kriging (Gaussian-process regression with
-the exponential covariance; Matheron, 1963) on the logarithms of the sizes, from the 16 measured
-shapes nearest to the one in the middle.
+A selector fitted to the measured shapes alone puts its thresholds where the sample happens to have
+gaps, and makes leaves for single shapes. So it is fitted to many more, made up from the measured
+ones and within their range: between a shape and its neighbours, further off, with axes exchanged
+between shapes, and anywhere. Sizes keep the alignment of those that they stem from, and sizes that
+stand in many shapes, such as a model's widths, often stay as they are.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from tuner.arrays import FloatArray, IntArray
+from tuner.arrays import BoolArray, FloatArray, IntArray
+from tuner.fit.dice import Dice
 
-__all__ = ["expected_regret", "surroundings"]
+__all__ = ["nearest", "surroundings"]
 
-# Half way to this many neighbours.
-_NEIGHBOURS = 2
-# Estimated from this many; 8 to 32, and all of them, do as well.
-_KNOWN = 16
-# Correlation falls by e over six doublings; half or three times that changes little.
-_LENGTH = 6.0
-# Measurement noise, as a share of the variance between shapes.
-_NUGGET = 0.02
-# Regrets are cut here (7 times slower): a hopeless config must not shape the estimate elsewhere.
-_CEILING = 2.0
+# Of the shapes made up from one: near it, further off, with axes of others, anywhere.
+_SHARES = (16, 4, 4, 8)
+_AROUND = sum(_SHARES)
+# So many are made up in all, or one a shape if that is more.
+_MOST_POINTS = 8192
+_NEIGHBOURS = 6
+# How far a shape strays, in doublings.
+_LITTLE, _FAR = 0.7, 1.5
+# A size is kept with this probability, and with that if it stands in three shapes or more.
+_KEPT, _COMMON_KEPT = 0.25, 0.7
+_EXCHANGED = 0.4
+_ALIGNED = 128
 _TOP = 2.0**63 - 1024.0  # The largest float64 that is an int64.
+_ROWS_AT_ONCE = 256
 
 
-def surroundings(shapes: IntArray) -> tuple[IntArray, IntArray]:
-    """Return shapes around `shapes`, within their range.
+def surroundings(shapes: IntArray) -> tuple[IntArray, int]:
+    """Return shapes around each of `shapes`, within their range, and how many are near it.
 
     Args:
         shapes: int64 (n_shapes, n_axes), all sizes >= 0.
 
     Returns:
-        The new shapes (n_shapes, n_around, n_axes), and the index (n_shapes, n_around) of the
-        neighbour that each leads to, which is the shape itself when there is none.
+        The new shapes (n_shapes, n_around, n_axes), the near ones first.
     """
-    own = np.arange(len(shapes))
-    parts = [(points, own) for points in _scaled(shapes)]
-    nearest = _nearest(shapes)[:, 1 : 1 + _NEIGHBOURS]
-    parts += [(_midpoints(shapes, shapes[other]), other) for other in nearest.T]
-    points, others = zip(*parts, strict=True)
-    return np.stack(points, axis=1), np.stack(others, axis=1)
+    dice = Dice(2)
+    neighbours = nearest(shapes, shapes, 1 + _NEIGHBOURS)[:, 1:]
+    scale = min(1.0, _MOST_POINTS / (_AROUND * len(shapes)))
+    beside, further, exchanged, anywhere = (round(share * scale) for share in _SHARES)
+    parts = [_beside(shapes, neighbours, dice, _LITTLE) for _ in range(max(beside, 1))]
+    parts += [_beside(shapes, neighbours, dice, _FAR) for _ in range(further)]
+    near = len(parts)
+    parts += [_exchanged(shapes, dice) for _ in range(exchanged)]
+    parts += [_anywhere(shapes, dice) for _ in range(anywhere)]
+    points = np.clip(np.stack(parts, axis=1), shapes.min(axis=0), shapes.max(axis=0))
+    return points, near
 
 
-def expected_regret(shapes: IntArray, regret: FloatArray, points: IntArray) -> FloatArray:
-    """Return the regret expected around each shape, (n_shapes, n_around, n_configs), no holes.
-
-    Args:
-        shapes: int64 (n_shapes, n_axes), where `regret` was measured.
-        regret: float64 (n_shapes, n_configs); a hole counts as hopeless.
-        points: int64 (n_shapes, n_around, n_axes).
-    """
-    regret = np.minimum(np.where(np.isnan(regret), _CEILING, regret), _CEILING)
-    mean = regret.mean(axis=0)
-    near = _nearest(shapes)[:, :_KNOWN]
-    known = shapes[near]
-    covariance = _covariance(known, known) + _NUGGET * np.eye(near.shape[1])
-    weights = np.linalg.solve(covariance, _covariance(known, points))
-    expected: FloatArray = np.einsum("nka,nkc->nac", weights, (regret - mean)[near]) + mean
-    expected -= expected.min(axis=2, keepdims=True)
-    return expected
+def _beside(shapes: IntArray, near: IntArray, dice: Dice, stray: float) -> IntArray:
+    """Return each shape moved towards one of the neighbours `near`, and `stray` doublings off."""
+    n_shapes = len(shapes)
+    other = shapes
+    if near.size:
+        other = shapes[near[np.arange(n_shapes), dice.below(near.shape[1], n_shapes)]]
+    way = 0.6 * dice.fractions(n_shapes, 1)
+    logs = _logs(shapes) * (1 - way) + _logs(other) * way + stray * dice.bells(*shapes.shape)
+    unit = np.where(dice.fractions(*shapes.shape) < 0.5, _units(shapes), _units(other))
+    kept = dice.fractions(*shapes.shape) < np.where(_common(shapes), _COMMON_KEPT, _KEPT)
+    return np.where(kept, shapes, _sizes(logs, unit))
 
 
-def _scaled(shapes: IntArray) -> list[IntArray]:
-    """Return the shapes at half and at twice their size along each axis, kept in their range."""
-    parts = []
+def _exchanged(shapes: IntArray, dice: Dice) -> IntArray:
+    """Return each shape with some axes as another has them."""
+    swapped = dice.fractions(*shapes.shape) < _EXCHANGED
+    return np.where(swapped, _drawn(shapes, dice), shapes)
+
+
+def _anywhere(shapes: IntArray, dice: Dice) -> IntArray:
+    """Return shapes spread over the range, some sizes those of a shape."""
+    logs = _logs(shapes)
+    low, high = logs.min(axis=0), logs.max(axis=0)
+    spread = _sizes(
+        low + dice.fractions(*shapes.shape) * (high - low), _units(_drawn(shapes, dice))
+    )
+    kept = dice.fractions(*shapes.shape) < _KEPT
+    return np.where(kept, _drawn(shapes, dice), spread)
+
+
+def _drawn(shapes: IntArray, dice: Dice) -> IntArray:
+    """Return sizes of each axis in the shape of `shapes`, drawn from it one by one."""
+    return np.take_along_axis(shapes, dice.below(len(shapes), *shapes.shape), axis=0)
+
+
+def _common(shapes: IntArray) -> BoolArray:
+    """Say of each size whether it stands in three shapes or more."""
+    common = np.zeros(shapes.shape, dtype=np.bool_)
     for axis in range(shapes.shape[1]):
-        sizes = shapes[:, axis]
-        low, high = sizes.min(), sizes.max()
-        halves = np.maximum(sizes - sizes // 2, low)
-        doubles = np.where(sizes > high // 2, high, 2 * np.minimum(sizes, high // 2))
-        for changed in (halves, doubles):
-            part = shapes.copy()
-            part[:, axis] = changed
-            parts.append(part)
-    return parts
+        _, place, counts = np.unique(shapes[:, axis], return_inverse=True, return_counts=True)
+        common[:, axis] = counts[place] > 2
+    return common
 
 
-def _midpoints(ones: IntArray, others: IntArray) -> IntArray:
-    """Return the shapes half way between, on the scale of the logarithm."""
-    middle = np.exp2((np.log2(ones + 1.0) + np.log2(others + 1.0)) / 2) - 1
-    rounded = np.minimum(np.round(middle), _TOP).astype(np.int64)
-    within: IntArray = np.clip(rounded, np.minimum(ones, others), np.maximum(ones, others))
-    return within
+def _units(shapes: IntArray) -> IntArray:
+    """Return the largest power of two, up to 128, that divides each size."""
+    return np.gcd(shapes, _ALIGNED)
 
 
-def _nearest(shapes: IntArray) -> IntArray:
-    """Return the indices (n_shapes, n_shapes) of the shapes by distance, itself first."""
-    distances = _distances(shapes, shapes)
-    np.fill_diagonal(distances, -1.0)
-    return np.argsort(distances, axis=1, kind="stable")
+def _logs(shapes: IntArray) -> FloatArray:
+    logs: FloatArray = np.log2(shapes + 1.0)
+    return logs
 
 
-def _covariance(ones: IntArray, others: IntArray) -> FloatArray:
-    covariance: FloatArray = np.exp(-_distances(ones, others) / _LENGTH)
-    return covariance
+def _sizes(logs: FloatArray, units: IntArray) -> IntArray:
+    """Return the multiples of `units` nearest to the sizes that `logs` are of."""
+    rounded = np.rint((np.exp2(logs) - 1.0) / units) * units
+    sizes: IntArray = np.clip(rounded, 0.0, _TOP).astype(np.int64)
+    return sizes
 
 
-def _distances(ones: IntArray, others: IntArray) -> FloatArray:
-    """Return the distances (…, n_ones, n_others) in doublings; sizes are (…, n, n_axes)."""
-    squares = np.zeros((*ones.shape[:-1], others.shape[-2]))
-    for axis in range(ones.shape[-1]):
-        mine, theirs = np.log2(ones[..., axis] + 1.0), np.log2(others[..., axis] + 1.0)
-        squares += (mine[..., :, None] - theirs[..., None, :]) ** 2
-    distances: FloatArray = np.sqrt(squares)
-    return distances
+def nearest(points: IntArray, shapes: IntArray, count: int) -> IntArray:
+    """Return the indices (n_points, count) of the `shapes` nearest to each point.
+
+    Fewer when there are fewer shapes. Distance is in doublings; of a shape itself it is 0.
+    """
+    found = []
+    theirs = _logs(shapes)
+    for start in range(0, len(points), _ROWS_AT_ONCE):
+        mine = _logs(points[start : start + _ROWS_AT_ONCE])
+        squares = np.zeros((len(mine), len(theirs)))
+        for axis in range(shapes.shape[1]):
+            squares += (mine[:, axis, None] - theirs[None, :, axis]) ** 2
+        found.append(np.argsort(squares, axis=1, kind="stable")[:, :count])
+    return np.concatenate(found)

@@ -9,17 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from codegen.decision import Choose, Decision, Split
+from codegen.decision import Choose, Decision, Split, count_leaves, depth_of
 from codegen.errors import InternalError
 from codegen.features import AxisTerm, Feature, Product
 from codegen.selectors.tree import Tree
 from tuner.arrays import IntArray
 from tuner.fit.cover import cover
 from tuner.fit.growth import Limits
-from tuner.fit.samples import Evidence, Samples
+from tuner.fit.nodes import Node, costs_at, decision_of, leaves_of, nodes_of
+from tuner.fit.samples import UNIT, Evidence, Samples
 from tuner.fit.splits import Column, Cut, best_cut, columns
 
-__all__ = ["grow", "payload"]
+__all__ = ["grow", "kept", "payload"]
+
+# A previous tree is kept if it costs at most so many bands more than a new one, on the mean.
+_LOYALTY = 0.5
 
 
 @dataclass(slots=True, eq=False)
@@ -77,6 +81,22 @@ def grow(samples: Samples, limits: Limits) -> TreeGrowth:
     return TreeGrowth(samples, root)
 
 
+def kept(fresh: Tree, samples: Samples, limits: Limits, previous: Decision) -> Tree:
+    """Return the tree `previous` if it is as good as `fresh` but for noise, else `fresh`.
+
+    Of one that is kept only those leaves change their config where it is not acceptable any more.
+    """
+    features = columns(samples)
+    root = nodes_of(previous, features)
+    if root is None:
+        return fresh
+    found = _refreshed(root, samples)
+    noise = round(_LOYALTY * UNIT * samples.band * int(samples.weight.sum()))
+    as_good = _cost(found, samples, features) <= _cost(fresh.root, samples, features) + noise
+    within = depth_of(found) <= limits.depth and count_leaves(found) <= limits.leaves
+    return Tree(found) if as_good and within else fresh
+
+
 def payload(tree: Tree, number: Mapping[int, int]) -> dict[str, Any]:
     """Return the manifest's payload; `number` is the place of each config in `config_ids`."""
     return {"root": _field(tree.root, number)}
@@ -113,7 +133,22 @@ def _decision(node: _Node, leaves: int, configs: Iterator[int]) -> Decision:
         return Choose(next(configs))
     left = _decision(parted.left, leaves, configs)
     right = _decision(parted.right, leaves, configs)
-    return left if left == right else Split(parted.cut.feature, parted.cut.threshold, left, right)
+    feature = parted.cut.column.feature
+    return left if left == right else Split(feature, parted.cut.threshold, left, right)
+
+
+def _refreshed(root: Node, samples: Samples) -> Decision:
+    """Return the decision of `root`, whose leaves keep the config that they have if they may."""
+    leaves = list(leaves_of(root, np.arange(len(samples.sizes))))
+    evidence = [samples.evidence(rows) for _, rows in leaves]
+    return decision_of(root, iter(cover(evidence, samples, [leaf.config for leaf, _ in leaves])))
+
+
+def _cost(decision: Decision, samples: Samples, features: tuple[Column, ...]) -> int:
+    root = nodes_of(decision, features)
+    if root is None:
+        raise InternalError(f"a fitted tree asks what it was not grown on: {decision}")
+    return int(costs_at(samples.allowed_cost(), root, np.arange(len(samples.sizes))).sum())
 
 
 def _field(node: Decision, number: Mapping[int, int]) -> dict[str, Any]:

@@ -1,0 +1,136 @@
+"""The forests that a selector is grown on: dice, trees, facts and what they expect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from codegen.config import Config
+from tuner.fit.dice import Dice
+from tuner.fit.facts import cell_facts, shape_facts
+from tuner.fit.forest import grow_forest
+from tuner.fit.problem import Problem
+from tuner.fit.teacher import Teacher
+
+ARGS: dict[str, Any] = {"trees": 16, "tries": 2, "rows": 10**4, "seed": 0}
+
+
+def configs(*params: dict[str, Any]) -> tuple[Config, ...]:
+    """Return a config for each of `params`, with 4 warps."""
+    return tuple(Config(params=tuple(each.items()), num_warps=4) for each in params)
+
+
+def test_dice_fall_alike() -> None:
+    """The numbers depend on the seed alone, and are those of the published PCG64."""
+    first = np.random.PCG64(7).random_raw()
+    assert Dice(7).fractions(1)[0] == (first >> 11) / 2**53
+    assert Dice(7).below(10, 3, 2).tolist() == Dice(7).below(10, 3, 2).tolist()
+    assert Dice(7).fractions(5).tolist() != Dice(8).fractions(5).tolist()
+
+
+def test_dice_keep_their_range() -> None:
+    """Integers are below the end; some of a range are different ones, ascending."""
+    dice = Dice(0)
+    assert set(dice.below(3, 200).tolist()) == {0, 1, 2}
+    drawn = dice.some(50, 20).tolist()
+    assert len(set(drawn)) == 20
+    assert drawn == sorted(drawn)
+    assert dice.some(3, 5).tolist() == [0, 1, 2]
+    bells = dice.bells(4000)
+    assert abs(bells.mean()) < 0.1
+    assert abs(bells.std() - 1) < 0.1
+
+
+def test_a_forest_knows_what_it_was_told() -> None:
+    """Grown until its leaves are pure, it repeats the targets of the rows that it saw."""
+    inputs = np.arange(40, dtype=np.int32).reshape(20, 2)
+    targets = (np.arange(20)[:, None] % 5 * 1000).repeat(3, axis=1).astype(np.int64)
+    forest = grow_forest(inputs, targets, **ARGS)
+    assert forest.predict(inputs)[0].tolist() == targets.tolist()
+
+
+def test_a_forest_expects_something_between() -> None:
+    """Between two rows it says something between their targets, and rising."""
+    inputs = np.array([[0], [1000]], dtype=np.int32)
+    forest = grow_forest(inputs, np.array([[0], [10**6]]), **(ARGS | {"trees": 64}))
+    asked = np.array([[0], [250], [500], [750], [1000]], dtype=np.int32)
+    expected = forest.predict(asked)[0][:, 0]
+    assert expected.tolist() == sorted(expected.tolist())
+    assert expected[0] == 0
+    assert expected[-1] == 10**6
+    assert 0.3e6 < expected[2] < 0.7e6
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_rows_that_cannot_be_told_apart_are_averaged(rows: int) -> None:
+    """Equal inputs end in one leaf, which is their mean."""
+    inputs = np.full((rows, 2), 7, dtype=np.int32)
+    targets = np.arange(rows, dtype=np.int64)[:, None] * 10
+    forest = grow_forest(inputs, targets, **ARGS)
+    assert forest.predict(inputs)[0][0].tolist() == [targets.mean()]
+
+
+def test_sums_of_many_large_targets_are_exact() -> None:
+    """Count and sum share a word: neither spills into the other, below zero or above."""
+    inputs = np.repeat(np.arange(2, dtype=np.int32), 30_000)[:, None]
+    targets = np.repeat(np.array([-(10**6), 2 * 10**6]), 30_000)[:, None]
+    forest = grow_forest(inputs, targets, **(ARGS | {"rows": 60_000, "trees": 1}))
+    assert forest.predict(inputs[[0, -1]])[0].tolist() == [[-(10**6)], [2 * 10**6]]
+
+
+def test_facts_tell_tiles_and_alignment_apart() -> None:
+    """A config's facts on a shape differ with the tile, a shape's with the alignment."""
+    shapes = np.array([[128, 64], [127, 64]])
+    two = configs({"BLOCK": 16, "MODE": "a"}, {"BLOCK": 64, "MODE": "b"})
+    facts = cell_facts(shapes, two)
+    assert facts.shape[:2] == (2, 2)
+    assert (facts[0, 0] != facts[0, 1]).any()
+    assert (shape_facts(shapes)[0] != shape_facts(shapes)[1]).any()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        [{"BLOCK": 16}],
+        [{"BLOCK": 16}, {"TILE": 32}],
+        [{"FAST": True}, {"FAST": False}],
+        [{"SCALE": 0.5}, {"SCALE": None}, {"SCALE": "x"}],
+        [{"BLOCK": 0}, {"BLOCK": -3}],
+        [{}, {"BLOCK": 2**62}],
+    ],
+)
+@pytest.mark.parametrize("top", [0, 2**63 - 1])
+def test_facts_of_any_config_and_shape_are_finite(params: list[dict[str, Any]], top: int) -> None:
+    """Missing, odd and huge values give facts that a forest can take."""
+    shapes = np.array([[top, 1, 16], [1, 0, top]])
+    facts = cell_facts(shapes, configs(*params))
+    assert facts.dtype == np.int32
+    assert np.abs(facts).max() < 2**20
+
+
+def test_with_many_axes_there_are_few_facts() -> None:
+    """Products are told of four axes at most: of thirty-two there would be billions."""
+    assert cell_facts(np.ones((2, 32), dtype=np.int64), configs({"B": 1}, {"B": 2})).shape[2] < 150
+
+
+def test_a_teacher_says_between_shapes_what_it_learned_on_them() -> None:
+    """What is best below a border and above it is expected to be so beside what was measured."""
+    sizes = np.array([[round(1.9**i)] for i in range(1, 25)])
+    regret = np.array([[0.0, 1.0]] * 12 + [[1.0, 0.0]] * 12)
+    problem = Problem(
+        axis_names=("M",),
+        configs=configs({"BLOCK": 16}, {"BLOCK": 32}),
+        shapes=sizes,
+        regret=regret,
+        weights=np.ones(24, dtype=np.int64),
+        rank=np.arange(2),
+        band=0.01,
+    )
+    expected, doubt = Teacher(problem).regret(np.array([[100], [300_000]]))
+    assert expected.min(axis=1).tolist() == [0.0, 0.0]
+    assert expected.argmin(axis=1).tolist() == [0, 1]
+    assert (expected.max(axis=1) > 0.8).all()
+    border = round(1.9**12.5)
+    assert (doubt < Teacher(problem).regret(np.array([[border]]))[1]).all()
