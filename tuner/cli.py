@@ -14,8 +14,10 @@ from codegen.command import OUTPUT, Command, exit_status, say
 from tuner.contract_cli import contract
 from tuner.convert_cli import convert, harvest
 from tuner.doctor_cli import doctor
+from tuner.gate_cli import gate
 from tuner.kb_cli import kb
 from tuner.needs import need
+from tuner.toolchain_cli import toolchain
 from tuner.tune_cli import run, tune
 
 if TYPE_CHECKING:
@@ -131,6 +133,8 @@ def _place(output: Path | None, source: Path | None) -> Path:
 
 cli.add_command(kb)
 cli.add_command(doctor)
+cli.add_command(gate)
+cli.add_command(toolchain)
 
 
 def main() -> None:

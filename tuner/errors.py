@@ -8,6 +8,7 @@
         ├── DeviceError     a device that is not there, or cannot be used as asked
         │   └── ProfileError    a profile that lacks a step (in tuner.devices.npu)
         ├── KbError         a knowledge base that cannot be read or written
+        ├── ToolchainError  a compiler's environment that is not there, or cannot be used
         ├── TuneError       a run that ended with nothing to deploy
         ├── DeployError     a kernel of which no manifest is found
         ├── ConvertError    a kernel that cannot be converted for sure (in tuner.convert)
@@ -29,6 +30,7 @@ __all__ = [
     "KbError",
     "MissingError",
     "TableError",
+    "ToolchainError",
     "TuneError",
     "TunerError",
 ]
@@ -56,6 +58,10 @@ class DeviceError(TunerError):
 
 class KbError(TunerError):
     """A knowledge base that is not one, or that cannot be read or written."""
+
+
+class ToolchainError(TunerError):
+    """An environment of a compiler that is not there, cannot be made, or does not answer."""
 
 
 class TuneError(TunerError):

@@ -5,9 +5,18 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["HOME_VARIABLE", "home", "kernels", "knowledge_base", "replays"]
+__all__ = [
+    "HOME_VARIABLE",
+    "TOOLCHAINS_VARIABLE",
+    "home",
+    "kernels",
+    "knowledge_base",
+    "replays",
+    "toolchains",
+]
 
 HOME_VARIABLE = "TUNED_DISPATCH_HOME"
+TOOLCHAINS_VARIABLE = "TUNED_DISPATCH_TOOLCHAINS"
 
 
 def home() -> Path:
@@ -32,3 +41,12 @@ def replays() -> Path:
 def kernels() -> Path:
     """Return the directory in which `tune_configs` writes when it is given no `cache_dir`."""
     return home() / "kernels"
+
+
+def toolchains() -> Path:
+    """Return the directory of the toolchains' environments, one a toolchain, called as it is.
+
+    That is `$TUNED_DISPATCH_TOOLCHAINS`, else `toolchains` in `home()`.
+    """
+    named = os.environ.get(TOOLCHAINS_VARIABLE)
+    return Path(named) if named else home() / "toolchains"

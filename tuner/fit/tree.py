@@ -22,8 +22,9 @@ from tuner.fit.splits import Column, Cut, best_cut, columns
 
 __all__ = ["grow", "kept", "payload"]
 
-# A previous tree is kept if it costs at most so many bands more than a new one, on the mean.
-_LOYALTY = 0.5
+# A previous tree is kept if it is tied with a new one: it costs at most so many bands more, on the
+# mean of all, and a new one is judged by the noise that it was fitted to.
+_LOYALTY = 1.0
 
 
 @dataclass(slots=True, eq=False)

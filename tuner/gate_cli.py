@@ -1,0 +1,141 @@
+"""The command `tuner gate`: parse, call one function a target, print."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from codegen.command import Command, say
+from tuner.tune_cli import Duration, Shapes
+
+if TYPE_CHECKING:
+    from tuner.gate import Gated
+    from tuner.records import Shape
+    from tuner.toolchains.verdict import Verdict
+
+__all__ = ["gate"]
+
+_PATH = click.Path(path_type=Path)
+_HINT = 300
+
+
+@click.command(cls=Command, short_help="Compile all configs for a target that is not here.")
+@click.argument("case", type=_PATH)
+@click.option(
+    "--target",
+    "targets",
+    required=True,
+    metavar="NAME[,NAME]",
+    help="Such as ascend910b3 or sm_90; `tuner toolchain list` has all.",
+)
+@click.option("--shapes", type=Shapes(), help='Such as "1,224,224;1,384,384".')
+@click.option("--impl", type=_PATH, help="The implementation.  [default: CASE/impl.py]")
+@click.option("--space", type=_PATH, help="The search space.  [default: CASE/tune.yaml]")
+@click.option("--kb", type=_PATH, help="The knowledge base.  [default: the user's own]")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Reject what is kept only because the compiler built it otherwise than asked for.",
+)
+@click.option("--fresh", is_flag=True, help="Forget what is known, and compile all anew.")
+@click.option("--timeout", type=Duration(), default="60s", show_default=True, help="A config.")
+@click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1, 256),
+    default=None,
+    help="Compilers at once.  [default: one a core]",
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def gate(
+    case: Path,
+    targets: str,
+    shapes: tuple[Shape, ...] | None,
+    impl: Path | None,
+    space: Path | None,
+    kb: Path | None,
+    strict: bool,
+    fresh: bool,
+    timeout: float,
+    jobs: int | None,
+    quiet: bool,
+) -> int:
+    """Let the compilers of targets that are not here judge all configs of CASE.
+
+    Each is compiled for a few shapes, one of each kind that Triton treats apart, by the target's
+    own compiler. It says what does not fit on the chip, and how much it lacks. Verdicts are kept in
+    the knowledge base: a second run compiles what is new.
+
+    Exit status 2 if a target is left without any config.
+    """
+    from tuner.needs import need  # noqa: PLC0415 (`--help` need not wait)
+
+    need("numpy", "yaml")
+    from tuner.cases import load_case  # noqa: PLC0415
+    from tuner.errors import TuneError  # noqa: PLC0415
+    from tuner.gate import GateRequest, gate_case  # noqa: PLC0415
+    from tuner.home import knowledge_base  # noqa: PLC0415
+    from tuner.progress import reporter  # noqa: PLC0415
+    from tuner.toolchains.targets import parse_targets  # noqa: PLC0415
+
+    asked = parse_targets(targets)
+    loaded = load_case(case, impl=impl, space=space)
+    empty: list[str] = []
+    for target in asked:
+        request = GateRequest(
+            case=loaded,
+            target=target,
+            kb=kb or knowledge_base(),
+            shapes=shapes,
+            services=jobs or os.cpu_count() or 1,
+            timeout_s=timeout,
+            fresh=fresh,
+        )
+        showing = reporter(quiet=quiet)
+        try:
+            found = gate_case(request, showing)
+        finally:
+            showing.close()
+        found = found.strictly() if strict else found
+        for line in _lines(found):
+            say(line)
+        if not any(verdict.kept for verdict in found.verdicts.values()):
+            empty.append(target.name)
+    if empty:
+        raise TuneError(
+            f"no config is left for {', '.join(empty)}",
+            where=str(case),
+            remedy="see the reasons above, and add smaller configs",
+        )
+    return 0
+
+
+def _lines(found: Gated) -> Iterator[str]:
+    tools = ", ".join(f"{tool} {version}" for tool, version in found.toolchain.versions)
+    yield f"{found.target.name} ({tools}): {found.kept} of {len(found.configs)} configs kept"
+    axes = ", ".join(found.axis_names)
+    yield f"  on {len(found.shapes)} shapes ({axes}), {found.known} verdicts known before"
+    width = max(len(config.id) for config in found.configs)
+    for config in found.configs:
+        yield f"  {config.id:<{width}}  {_fate(found.of(config))}"
+
+
+def _fate(verdicts: Mapping[Shape, Verdict]) -> str:
+    """Return in words what came of a config, by its verdicts on each shape."""
+    from tuner.printable import printable  # noqa: PLC0415
+
+    failed = [(shape, verdict.failure) for shape, verdict in verdicts.items() if verdict.failure]
+    notes = [verdict.note for verdict in verdicts.values() if verdict.note]
+    if not verdicts:
+        return "not for any of the shapes"
+    if not failed:
+        return f"kept; {printable(notes[0], limit=_HINT)}" if notes else "kept"
+    (shape, failure), *more = failed
+    where = f"on ({', '.join(map(str, shape))})" + (f" and {len(more)} more" if more else "")
+    if len(failed) == len(verdicts):
+        where = "on all shapes"
+    return f"rejected {where}: {printable(failure.message, limit=_HINT)}"
