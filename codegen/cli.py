@@ -45,14 +45,32 @@ def cli() -> None:
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 if a module would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
 @click.option("--force", is_flag=True, help="Overwrite a file that codegen did not emit.")
+@click.option(
+    "--gate",
+    metavar="TARGET[,TARGET]",
+    help="Write only what `tuner gate` says fits these targets, such as ascend910b3.",
+)
+@click.option(
+    "--case",
+    type=_PATH,
+    metavar="DIR",
+    help="For --gate: where base.py and sample.json are.  [default: beside the manifest]",
+)
 def emit(
-    manifests: tuple[Path, ...], output: Path | None, check: bool, diff: bool, force: bool
+    manifests: tuple[Path, ...],
+    output: Path | None,
+    check: bool,
+    diff: bool,
+    force: bool,
+    gate: str | None,
+    case: Path | None,
 ) -> int:
     """Render each MANIFEST into its dispatch module.
 
     All are rendered before the first is written: when one cannot be, nothing is changed.
     """
     from codegen.emit import emission  # noqa: PLC0415 (`--help` need not wait)
+    from codegen.gating import check_gate  # noqa: PLC0415
     from codegen.output import previous, refuse_shared_places  # noqa: PLC0415
 
     if output is not None and len(manifests) > 1 and not output.is_dir():
@@ -60,6 +78,8 @@ def emit(
     emissions = [emission(path, output) for path in manifests]
     refuse_shared_places(emissions)
     before = [previous(item, force=force) for item in emissions]
+    for path in manifests if gate else ():
+        check_gate(path, gate or "", case)
     for item, old in zip(emissions, before, strict=True):
         if check or diff:
             _compare(item, old, diff=diff)

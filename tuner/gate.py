@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from codegen.config import LAUNCH_OPTIONS, Config
+from codegen.policy import Policy
 from tuner.cases import Case
 from tuner.errors import CaseError
 from tuner.kb import KnowledgeBase
@@ -23,7 +24,7 @@ from tuner.ledger import now
 from tuner.plan import gate_shapes
 from tuner.progress import Reporter
 from tuner.records import Failure, Record, Scope, Shape, Target
-from tuner.toolchains.compiling import Compiling, Judged, grids_are_free
+from tuner.toolchains.compiling import Compiling, Judged, Pair, grids_are_free
 from tuner.toolchains.environment import Toolchain, find_toolchain
 from tuner.toolchains.targets import CompileTarget
 from tuner.toolchains.verdict import KEPT, Verdict
@@ -43,6 +44,7 @@ class GateRequest:
 
     Attributes:
         shapes: instead of those that the case names; of either a few of each kind are compiled for.
+        policy: of a manifest: each config is compiled for what it is chosen for alone.
         kb: the knowledge base's file; it is made if it is not there.
         services: so many compilers at once.
         timeout_s: that each may take for one config.
@@ -53,6 +55,7 @@ class GateRequest:
     target: CompileTarget
     kb: Path
     shapes: tuple[Shape, ...] | None = None
+    policy: Policy | None = None
     services: int = field(default_factory=lambda: os.cpu_count() or 1)
     timeout_s: float = 60.0
     fresh: bool = False
@@ -146,9 +149,9 @@ class _Gate:
         self._inputs = _FREE_GRIDS if grids_are_free() else _INPUTS
 
     def run(self) -> Gated:
-        shapes = gate_shapes(self._shapes())
-        configs = {config.id: config for config in self._case.space.configs}
-        wanted = [(shape, config) for shape in shapes for config in self._allowed(shape)]
+        wanted = self._wanted()
+        shapes = tuple(dict.fromkeys(shape for shape, _ in wanted))
+        configs = {config.id: config for config in self._configs(wanted)}
         verdicts = self._known({(shape, config.id) for shape, config in wanted})
         known = len(verdicts)
         todo = [pair for pair in wanted if (pair[0], pair[1].id) not in verdicts]
@@ -166,6 +169,24 @@ class _Gate:
             verdicts=verdicts,
             known=known,
         )
+
+    def _wanted(self) -> list[Pair]:
+        """Return what is to be compiled: candidates on shapes of each kind, or leaves on theirs."""
+        if self._request.policy is None:
+            shapes = gate_shapes(self._shapes())
+            return [(shape, config) for shape in shapes for config in self._allowed(shape)]
+        policy, shapes = self._request.policy, self._shapes()
+        # The default may be chosen for any shape, outside the envelope.
+        leaves: dict[Config, list[Shape]] = {policy.default: [*shapes]}
+        for shape in shapes:
+            leaves.setdefault(policy.evaluate(shape), []).append(shape)
+        return [(shape, leaf) for leaf, found in leaves.items() for shape in gate_shapes(found)]
+
+    def _configs(self, wanted: Sequence[Pair]) -> Iterator[Config]:
+        """Yield the configs that are reported, those too that the space allows on no shape."""
+        if self._request.policy is None:
+            yield from self._case.space.configs
+        yield from (config for _, config in wanted)
 
     def _shapes(self) -> tuple[Shape, ...]:
         """Return the shapes of the request, of the case, or what its `base.py` was seen to list."""
@@ -202,7 +223,7 @@ class _Gate:
                 found[record.shape, record.config.id] = Verdict(failure=record.result)
         return {key: verdict for key, verdict in found.items() if key in wanted}
 
-    def _judged(self, todo: Sequence[tuple[Shape, Config]]) -> Iterator[Judged]:
+    def _judged(self, todo: Sequence[Pair]) -> Iterator[Judged]:
         """Yield what the compiler says, each kept before long."""
         unwritten: list[Judged] = []
         try:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +14,8 @@ from codegen.command import Command, say
 from tuner.tune_cli import Duration, Shapes
 
 if TYPE_CHECKING:
-    from tuner.gate import Gated
+    from tuner.errors import TuneError
+    from tuner.gate import Gated, GateRequest
     from tuner.records import Shape
     from tuner.toolchains.verdict import Verdict
 
@@ -31,6 +33,12 @@ _HINT = 300
     required=True,
     metavar="NAME[,NAME]",
     help="Such as ascend910b3 or sm_90; `tuner toolchain list` has all.",
+)
+@click.option(
+    "--manifest",
+    type=_PATH,
+    metavar="FILE",
+    help="Prove that what this manifest chooses fits: each config on shapes that it is chosen for.",
 )
 @click.option("--shapes", type=Shapes(), help='Such as "1,224,224;1,384,384".')
 @click.option("--impl", type=_PATH, help="The implementation.  [default: CASE/impl.py]")
@@ -54,6 +62,7 @@ _HINT = 300
 def gate(
     case: Path,
     targets: str,
+    manifest: Path | None,
     shapes: tuple[Shape, ...] | None,
     impl: Path | None,
     space: Path | None,
@@ -70,48 +79,109 @@ def gate(
     own compiler. It says what does not fit on the chip, and how much it lacks. Verdicts are kept in
     the knowledge base: a second run compiles what is new.
 
-    Exit status 2 if a target is left without any config.
+    Exit status 2 if a target is left without any config; with --manifest 1 if one does not fit.
     """
     from tuner.needs import need  # noqa: PLC0415 (`--help` need not wait)
 
     need("numpy", "yaml")
-    from tuner.cases import load_case  # noqa: PLC0415
-    from tuner.errors import TuneError  # noqa: PLC0415
-    from tuner.gate import GateRequest, gate_case  # noqa: PLC0415
     from tuner.home import knowledge_base  # noqa: PLC0415
-    from tuner.progress import reporter  # noqa: PLC0415
     from tuner.toolchains.targets import parse_targets  # noqa: PLC0415
 
     asked = parse_targets(targets)
-    loaded = load_case(case, impl=impl, space=space)
-    empty: list[str] = []
+    request = _request(
+        case,
+        manifest,
+        target=asked[0],
+        impl=impl,
+        space=space,
+        shapes=shapes,
+        kb=kb or knowledge_base(),
+        services=jobs or os.cpu_count() or 1,
+        timeout_s=timeout,
+        fresh=fresh,
+    )
+    bad = []
     for target in asked:
-        request = GateRequest(
-            case=loaded,
-            target=target,
-            kb=kb or knowledge_base(),
-            shapes=shapes,
-            services=jobs or os.cpu_count() or 1,
-            timeout_s=timeout,
-            fresh=fresh,
-        )
-        showing = reporter(quiet=quiet)
-        try:
-            found = gate_case(request, showing)
-        finally:
-            showing.close()
-        found = found.strictly() if strict else found
-        for line in _lines(found):
-            say(line)
-        if not any(verdict.kept for verdict in found.verdicts.values()):
-            empty.append(target.name)
-    if empty:
-        raise TuneError(
-            f"no config is left for {', '.join(empty)}",
-            where=str(case),
-            remedy="see the reasons above, and add smaller configs",
-        )
+        found = _gated(replace(request, target=target), strict=strict, quiet=quiet)
+        verdicts = found.verdicts.values()
+        if manifest is not None and not all(verdict.kept for verdict in verdicts):
+            bad.append(target.name)
+        if manifest is None and not any(verdict.kept for verdict in verdicts):
+            bad.append(target.name)
+    if bad and manifest is not None:
+        say(f"{manifest}: chooses what does not fit {', '.join(bad)}", err=True)
+        return 1
+    if bad:
+        raise _nothing_left(bad, case)
     return 0
+
+
+def _request(case: Path, manifest: Path | None, **options: Any) -> GateRequest:
+    from codegen.manifest import load_manifest, policy_of  # noqa: PLC0415
+    from tuner.cases import load_case  # noqa: PLC0415
+    from tuner.errors import CaseError  # noqa: PLC0415
+    from tuner.gate import GateRequest  # noqa: PLC0415
+
+    impl, space = options.pop("impl"), options.pop("space")
+    if manifest is None:
+        return GateRequest(case=load_case(case, impl=impl, space=space), **options)
+    known = load_manifest(manifest)
+    source = known.kernel.source
+    if impl is None and source is not None:
+        impl = manifest.parent / source.file
+    loaded = load_case(case, impl=impl, space=space)
+    if source is not None and source.sha256 != loaded.source_sha256:
+        raise CaseError(
+            f"is other code than {manifest} was tuned for",
+            where=str(loaded.impl),
+            remedy="tune it again, or name the tuned code with --impl",
+        )
+    if tuple(axis.name for axis in known.axes) != loaded.axis_names:
+        raise CaseError(
+            f"has other axes than {manifest}: {', '.join(loaded.axis_names)}",
+            where=str(case),
+            remedy="name the case that was tuned",
+        )
+    options["shapes"] = options["shapes"] or _tuned_shapes(manifest)
+    return GateRequest(case=loaded, policy=policy_of(known), **options)
+
+
+def _tuned_shapes(manifest: Path) -> tuple[Shape, ...] | None:
+    """Return the shapes of the table beside `manifest`; None if there is none."""
+    from codegen.files import exists  # noqa: PLC0415
+    from tuner.outcome import TABLE_NAME  # noqa: PLC0415
+    from tuner.table import read_table  # noqa: PLC0415
+
+    path = manifest.with_name(TABLE_NAME)
+    if not exists(path):
+        return None
+    return tuple(tuple(shape) for shape in read_table(path).shapes.tolist())
+
+
+def _gated(request: GateRequest, *, strict: bool, quiet: bool) -> Gated:
+    """Gate, and print what came of it."""
+    from tuner.gate import gate_case  # noqa: PLC0415
+    from tuner.progress import reporter  # noqa: PLC0415
+
+    showing = reporter(quiet=quiet)
+    try:
+        found = gate_case(request, showing)
+    finally:
+        showing.close()
+    found = found.strictly() if strict else found
+    for line in _lines(found):
+        say(line)
+    return found
+
+
+def _nothing_left(targets: Sequence[str], case: Path) -> TuneError:
+    from tuner.errors import TuneError  # noqa: PLC0415
+
+    return TuneError(
+        f"no config is left for {', '.join(targets)}",
+        where=str(case),
+        remedy="see the reasons above, and add smaller configs",
+    )
 
 
 def _lines(found: Gated) -> Iterator[str]:

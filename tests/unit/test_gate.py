@@ -10,7 +10,12 @@ import pytest
 from fake_toolchain import NO_BINARY, SINGLE
 from tuning import FICKLE, copy_of, set_modes
 
+from codegen.cli import cli as codegen_cli
 from codegen.command import exit_status
+from codegen.config import Config
+from codegen.json_text import dump_json
+from codegen.manifest import Candidate, dump_manifest, parse_manifest
+from codegen.source_hash import source_sha256_of
 from tuner import gate as gate_module
 from tuner.cases import load_case
 from tuner.cli import cli
@@ -21,7 +26,8 @@ from tuner.progress import Quiet
 from tuner.records import Failure
 from tuner.toolchains.answers import parse_answer
 from tuner.toolchains.compiler_text import read_ascend, read_gpu
-from tuner.toolchains.environment import Toolchain
+from tuner.toolchains.environment import MARKER, Marker, Toolchain
+from tuner.toolchains.recipes import RECIPES
 from tuner.toolchains.targets import TARGETS, parse_targets, target_of_device
 from tuner.toolchains.verdict import KEPT, Overflow, Verdict, worst
 
@@ -177,6 +183,95 @@ def test_a_toolchain_that_does_not_start_is_one_error(
     monkeypatch.setattr(gate_module, "find_toolchain", lambda _: broken)
     with pytest.raises(ToolchainError, match="here: does not start: the compiler's process ended"):
         gated(tmp_path, "good")
+
+
+def manifest_in(case: Path, *, above: str, source: str = "impl.py") -> Path:
+    """Write a manifest that chooses `good` up to N = 10, and `above` from there on."""
+    modes = {mode: Config(params=(("MODE", mode),)) for mode in dict.fromkeys(("good", above))}
+    names = [config.id for config in modes.values()]
+    root = {
+        "feature": {"axis": "N"},
+        "threshold": 10,
+        "left": {"config": 0},
+        "right": {"config": len(names) - 1},
+    }
+    raw = {
+        "schema_version": 2,
+        "kernel": {
+            "name": "fickle",
+            "source": {"file": source, "sha256": source_sha256_of(case / source)},
+        },
+        "target": {"device": "device"},
+        "axes": [{"name": "N", "kind": "integer"}],
+        "candidates": [Candidate.of(c).model_dump(exclude_defaults=True) for c in modes.values()],
+        "default": names[0],
+        "outside": "default",
+        "selector": {"kind": "tree", "payload": {"root": root}, "config_ids": names},
+    }
+    path = case / "manifest.json"
+    path.write_text(dump_manifest(parse_manifest(raw, name="test")))
+    return path
+
+
+@pytest.mark.usefixtures("starts")
+def test_a_manifest_is_proven_leaf_by_leaf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only what it chooses is compiled, for shapes that it is chosen for; the default for all."""
+    case = copy_of(FICKLE, tmp_path / "case", ["good", "over", "odd"])
+
+    def run(*more: str) -> int:
+        arguments = [str(case), "--manifest", str(case / "manifest.json"), "--quiet"]
+        arguments += ["--kb", str(tmp_path / "kb.sqlite"), "--target", "ascend910b3", *more]
+        monkeypatch.setattr("sys.argv", ["tuner", "gate", *arguments])
+        return exit_status(cli, "tuner")
+
+    manifest_in(case, above="good")
+    assert run() == 0
+    assert "1 of 1 configs kept" in capsys.readouterr().out
+    manifest_in(case, above="over")
+    assert run() == 1
+    printed = capsys.readouterr()
+    assert "1 of 2 configs kept" in printed.out
+    assert 'MODE="over"  rejected on all shapes: ub overflow' in printed.out
+    assert printed.err.endswith("manifest.json: chooses what does not fit ascend910b3\n")
+    manifest_in(case, above="single")
+    assert (run(), run("--strict")) == (0, 1)
+    capsys.readouterr()
+    with (case / "impl.py").open("a") as file:
+        file.write("CHANGED = True\n")
+    assert run() == 2
+    assert "is other code than" in capsys.readouterr().err
+
+
+def test_a_module_is_emitted_only_if_it_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`codegen emit --gate` asks the tuner as a command; what does not fit is not written."""
+    case = copy_of(FICKLE, tmp_path / "case", ["good", "over"])
+    monkeypatch.setenv("FAKE_STARTS", str(tmp_path / "starts"))
+    monkeypatch.setenv("TUNED_DISPATCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TUNED_DISPATCH_TOOLCHAINS", str(tmp_path / "toolchains"))
+    interpreter = tmp_path / "toolchains" / "ascend" / "bin" / "python"
+    interpreter.parent.mkdir(parents=True)
+    interpreter.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} "$@"\n')
+    interpreter.chmod(0o755)
+    marker = Marker.of(RECIPES["ascend"], {})
+    (tmp_path / "toolchains" / "ascend" / MARKER).write_text(dump_json(marker.model_dump()))
+
+    def emit(above: str) -> int:
+        path = manifest_in(case, above=above)
+        arguments = ["codegen", "emit", str(path), "--gate", "ascend910b3"]
+        monkeypatch.setattr("sys.argv", arguments)
+        return exit_status(codegen_cli, "codegen")
+
+    assert emit("over") == 2
+    assert not (case / "impl_dispatch.py").exists()
+    said = capsys.readouterr().err
+    assert "manifest.json: the gate was not passed: MODE=" in said
+    assert "ub overflow, needs 4194304 bits" in said
+    assert emit("good") == 0
+    assert (case / "impl_dispatch.py").exists()
 
 
 # ---- What compilers print -------------------------------------------------------------------
