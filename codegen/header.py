@@ -107,9 +107,10 @@ def _regret_text(manifest: Manifest) -> str:
     regret = manifest.tune_meta.regret
     if regret is None:
         return ""
+    noise = "" if regret.noise_floor is None else f"; noise alone makes {regret.noise_floor:.3f}"
     return (
         f"geomean {regret.geomean:.3f}, p95 {regret.p95:.3f}, worst {regret.worst:.3f} times the "
-        f"best config, on {regret.shapes} {regret.basis}"
+        f"best config, on {regret.shapes} {regret.basis}{noise}"
     )
 
 

@@ -152,7 +152,8 @@ else:
 class Regret(Strict):
     """Slowdown over the best config of each shape, as ratios: 1.0 is the oracle.
 
-    `basis` says which shapes these are, such as `fitted shapes`.
+    `basis` says which shapes these are, such as `fitted shapes`; `noise_floor` is what noise alone
+    costs: the geometric mean of what the best config of one run loses in a second.
     """
 
     basis: Text
@@ -160,6 +161,7 @@ class Regret(Strict):
     geomean: Slowdown
     p95: Slowdown
     worst: Slowdown
+    noise_floor: Slowdown | None = None
 
 
 class TuneMeta(Strict):

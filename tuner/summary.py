@@ -34,6 +34,8 @@ def _facts(fitted: Fitted) -> Iterator[tuple[str, str]]:
     if fit.best_single:
         yield "", f"{_score(fit.best_single)} with the best single config"
     yield "", f"on {fit.score.shapes} shapes left out in turn; 1 is the oracle"
+    if fit.noise is not None:
+        yield "", f"{fit.noise:.3f} is the noise floor: the best of one run, in a second"
     if fit.score.failed:
         yield "", f"{fit.score.failed} more got a config that was not measured on them"
 

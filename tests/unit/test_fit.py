@@ -22,7 +22,7 @@ from tuner.errors import FitError
 from tuner.fit import KINDS, Fit, KindName, fit_table
 from tuner.fit.previous import GONE, mismatch, previous_decision
 from tuner.fit.problem import problem_of
-from tuner.fit.regret import DEFAULT_BAND, tie_band
+from tuner.fit.regret import DEFAULT_BAND, noise_floor, tie_band
 from tuner.fit.surroundings import surroundings
 from tuner.fit.thresholds import candidates
 from tuner.fit.to_manifest import configs_used, manifest_of
@@ -181,6 +181,16 @@ def _planted(M: int, N: int) -> list[float]:
     if M <= 100:
         return [1.0, 2.0, 3.0]
     return [2.0, 1.0, 3.0] if N <= 1000 else [2.0, 3.0, 1.0]
+
+
+def test_the_noise_floor_is_what_the_best_of_one_run_loses_in_a_second() -> None:
+    """Where the runs agree it is 1; a hole in either is no choice; it takes a second run."""
+    first = np.array([[1.0, 2.0, 3.0], [2.0, np.nan, 1.0], [5.0, 5.0, 5.0]])
+    assert noise_floor(first, np.empty((0, 3))) is None
+    assert noise_floor(first, first[:2]) == 1.0
+    second = np.array([[2.0, 1.0, 3.0], [1.0, 0.5, np.nan]])
+    assert noise_floor(first, second) == pytest.approx(2**0.5)
+    assert noise_floor(first, np.full((1, 3), np.nan)) is None
 
 
 @pytest.mark.parametrize("kind", KIND_NAMES)

@@ -17,6 +17,7 @@ from tuner.fit.crossing import Crossing
 from tuner.fit.folds import Folds
 from tuner.fit.growth import Grow, Limits
 from tuner.fit.problem import problem_of
+from tuner.fit.regret import noise_floor
 from tuner.fit.samples import Samples
 from tuner.fit.validation import Score, score_of
 from tuner.table import LatencyTable
@@ -58,6 +59,7 @@ class Fit:
         shapes: the shapes that it was fitted to, those with a measurement.
         score: of selectors of this kind, None if there is a single shape or all failed.
         best_single: likewise, of the best single config.
+        noise: the slowdown that noise alone costs, see `noise_floor`; None without a second run.
     """
 
     kind: KindName
@@ -67,6 +69,7 @@ class Fit:
     shapes: tuple[tuple[int, ...], ...]
     score: Score | None
     best_single: Score | None
+    noise: float | None = None
 
 
 def fit_table(
@@ -96,7 +99,7 @@ def fit_table(
     Raises:
         FitError: nothing was measured, or no config on every shape.
     """
-    problem = problem_of(table)
+    problem, kept = problem_of(table), list(table.kept)
     default = problem.default()
     limits = Limits(leaves=max_leaves, depth=max_depth)
     folds = Folds(problem, max_configs)
@@ -114,4 +117,5 @@ def fit_table(
         shapes=tuple(map(tuple, problem.shapes.tolist())),
         score=score_of(crossing.regret()[None], problem.weights),
         best_single=score_of(single.regret()[None], problem.weights),
+        noise=noise_floor(table.latency_us[:, kept], table.repeat_latency_us[:, kept]),
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from tuner.arrays import FloatArray
 
-__all__ = ["DEFAULT_BAND", "log_regret", "tie_band"]
+__all__ = ["DEFAULT_BAND", "log_regret", "noise_floor", "tie_band"]
 
 # Without a second run: two runs of the same kernel on a quiet device seldom differ by more.
 DEFAULT_BAND = 0.01
@@ -28,6 +28,22 @@ def log_regret(latency_us: FloatArray) -> FloatArray:
     logs = np.log(latency_us)
     regret: FloatArray = logs - np.nanmin(logs, axis=1, keepdims=True)
     return regret
+
+
+def noise_floor(latency_us: FloatArray, repeat_latency_us: FloatArray) -> float | None:
+    """Return the slowdown that noise alone costs who chooses the best of one run, 1.0 for none.
+
+    The geometric mean, over the shapes that were run twice, of what the first run's best config
+    loses in the second; None when there are none. No selector can be expected to do better.
+    """
+    first = latency_us[: len(repeat_latency_us)]
+    both = np.where(np.isnan(first) | np.isnan(repeat_latency_us), np.nan, first)
+    rows = np.flatnonzero(~np.isnan(both).all(axis=1))
+    if not rows.size:
+        return None
+    best = np.nanargmin(both[rows], axis=1)
+    second = np.where(np.isnan(both[rows]), np.nan, repeat_latency_us[rows])
+    return float(np.exp(log_regret(second)[np.arange(len(rows)), best].mean()))
 
 
 def tie_band(latency_us: FloatArray, repeat_latency_us: FloatArray) -> float:

@@ -98,18 +98,19 @@ def _tune_meta(table: LatencyTable, fit: Fit, meta: TuneMeta) -> dict[str, Any]:
         "repeat": meta.repeat,
         "method": table.method,
         "shapes": len(fit.shapes),
-        "regret": fit.score and _regret(fit.score),
+        "regret": fit.score and _regret(fit.score, fit.noise),
         "notes": [*_notes(table, fit), *meta.notes],
     }
 
 
-def _regret(score: Score) -> dict[str, Any]:
+def _regret(score: Score, noise: float | None) -> dict[str, Any]:
     return {
         "basis": _BASIS,
         "shapes": score.shapes,
         "geomean": round(score.geomean, _DIGITS),
         "p95": round(score.p95, _DIGITS),
         "worst": round(score.worst, _DIGITS),
+        "noise_floor": None if noise is None else round(noise, _DIGITS),
     }
 
 
