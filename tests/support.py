@@ -6,8 +6,10 @@ what a user would; no file is touched.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +30,7 @@ __all__ = [
     "split",
     "tree",
     "tree_manifest",
+    "without_cuda",
 ]
 
 _TOP = 2**20
@@ -151,3 +154,15 @@ def load_module(text: str) -> ModuleType:
     exec(compile(text, f"<{name}>", "exec", dont_inherit=True), module.__dict__)  # noqa: S102
     sys.modules[name] = module
     return module
+
+
+def without_cuda() -> str | None:
+    """Say why no kernel can be launched on a CUDA device here, None if one can."""
+    for name in ("torch", "triton"):
+        if find_spec(name) is None:
+            return f"needs {name}, which is not installed"
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        return "needs a device, not the interpreter"
+    import torch
+
+    return None if torch.cuda.is_available() else "needs a CUDA device, and torch sees none"

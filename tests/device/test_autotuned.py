@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,24 +10,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from support import without_cuda
 
 MATMUL = Path(__file__).parents[2] / "generated" / "matmul"
 SHAPES = ((128, 256, 512), (77, 135, 31), (1024, 512, 256), (128, 256, 512))
 
 
-def without_a_device() -> str | None:
-    """Say why nothing can be launched here, None if it can."""
-    for name in ("torch", "triton"):
-        if importlib.util.find_spec(name) is None:
-            return f"needs {name}, which is not installed"
-    if os.environ.get("TRITON_INTERPRET") == "1":
-        return "needs a device, not the interpreter"
-    import torch
-
-    return None if torch.cuda.is_available() else "needs a CUDA device, and torch sees none"
-
-
-LACK = without_a_device()
+LACK = without_cuda()
 pytestmark = [pytest.mark.device, pytest.mark.skipif(LACK is not None, reason=LACK or "")]
 
 

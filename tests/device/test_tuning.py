@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import shutil
 from pathlib import Path
 
 import pytest
+from support import without_cuda
 
 from tuner.cases import load_case, run_case
 from tuner.devices.names import parse_devices
@@ -29,19 +28,7 @@ SHAPES = {
 }
 
 
-def without_a_device() -> str | None:
-    """Say why nothing can be measured here, None if it can."""
-    for name in ("torch", "triton"):
-        if importlib.util.find_spec(name) is None:
-            return f"needs {name}, which is not installed"
-    if os.environ.get("TRITON_INTERPRET") == "1":
-        return "needs a device, not the interpreter"
-    import torch
-
-    return None if torch.cuda.is_available() else "needs a CUDA device, and torch sees none"
-
-
-LACK = without_a_device()
+LACK = without_cuda()
 pytestmark = [pytest.mark.device, pytest.mark.skipif(LACK is not None, reason=LACK or "")]
 
 
