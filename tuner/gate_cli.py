@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from tuner.errors import TuneError
     from tuner.gate import Gated, GateRequest
     from tuner.records import Shape
+    from tuner.toolchains.targets import CompileTarget
     from tuner.toolchains.verdict import Verdict
 
 __all__ = ["gate"]
 
 _PATH = click.Path(path_type=Path)
 _HINT = 300
+_INTERRUPTED = 130
 
 
 @click.command(cls=Command, short_help="Compile all configs for a target that is not here.")
@@ -100,20 +102,40 @@ def gate(
         timeout_s=timeout,
         fresh=fresh,
     )
-    bad = []
-    for target in asked:
-        found = _gated(replace(request, target=target), strict=strict, quiet=quiet)
-        verdicts = found.verdicts.values()
-        if manifest is not None and not all(verdict.kept for verdict in verdicts):
-            bad.append(target.name)
-        if manifest is None and not any(verdict.kept for verdict in verdicts):
-            bad.append(target.name)
+    try:
+        bad = _judged(request, asked, proving=manifest is not None, strict=strict, quiet=quiet)
+    except KeyboardInterrupt:
+        again = ", without --fresh," if fresh else ""
+        say(
+            f"tuner: interrupted; the verdicts so far are kept in {request.kb}; run the same "
+            f"command again{again} to go on",
+            err=True,
+        )
+        return _INTERRUPTED
     if bad and manifest is not None:
         say(f"{manifest}: chooses what does not fit {', '.join(bad)}", err=True)
         return 1
     if bad:
         raise _nothing_left(bad, case)
     return 0
+
+
+def _judged(
+    request: GateRequest,
+    targets: Sequence[CompileTarget],
+    *,
+    proving: bool,
+    strict: bool,
+    quiet: bool,
+) -> list[str]:
+    """Gate for each target; return those for which all is lost, or with `proving` anything."""
+    bad = []
+    for target in targets:
+        found = _gated(replace(request, target=target), strict=strict, quiet=quiet)
+        kept = [verdict.kept for verdict in found.verdicts.values()]
+        if not (all(kept) if proving else any(kept)):
+            bad.append(target.name)
+    return bad
 
 
 def _request(case: Path, manifest: Path | None, **options: Any) -> GateRequest:

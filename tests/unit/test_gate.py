@@ -185,6 +185,23 @@ def test_a_toolchain_that_does_not_start_is_one_error(
         gated(tmp_path, "good")
 
 
+def test_after_an_interrupt_the_same_command_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says where the verdicts are, and that --fresh would begin anew."""
+    case = copy_of(FICKLE, tmp_path / "case", ["good"])
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gate_module, "gate_case", interrupted)
+    arguments = [str(case), "--kb", str(tmp_path / "kb.sqlite"), "--target", "sm_90", "--fresh"]
+    monkeypatch.setattr("sys.argv", ["tuner", "gate", *arguments])
+    assert exit_status(cli, "tuner") == 130
+    said = capsys.readouterr().err
+    assert f"kept in {tmp_path / 'kb.sqlite'}; run the same command again, without --fresh" in said
+
+
 def manifest_in(case: Path, *, above: str, source: str = "impl.py") -> Path:
     """Write a manifest that chooses `good` up to N = 10, and `above` from there on."""
     modes = {mode: Config(params=(("MODE", mode),)) for mode in dict.fromkeys(("good", above))}
