@@ -207,10 +207,13 @@ def _nothing_left(targets: Sequence[str], case: Path) -> TuneError:
 
 
 def _lines(found: Gated) -> Iterator[str]:
+    from tuner.printable import plural  # noqa: PLC0415
+
     tools = ", ".join(f"{tool} {version}" for tool, version in found.toolchain.versions)
     yield f"{found.target.name} ({tools}): {found.kept} of {len(found.configs)} configs kept"
     axes = ", ".join(found.axis_names)
-    yield f"  on {len(found.shapes)} shapes ({axes}), {found.known} verdicts known before"
+    shapes, known = plural(len(found.shapes), "shape"), plural(found.known, "verdict")
+    yield f"  on {shapes} ({axes}), {known} known before"
     width = max(len(config.id) for config in found.configs)
     for config in found.configs:
         yield f"  {config.id:<{width}}  {_fate(found.of(config))}"
