@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from time import monotonic
+from typing import TypeAlias
 
 from codegen.config import Config
 from tuner.crew import Crew, DeviceGone, Done, Event, Outcome, ShapeLost
 from tuner.kb import KnowledgeBase
 from tuner.ledger import Ledger, now
 from tuner.measured import Measured, Stage, Task
-from tuner.plan import gate_shapes, spread_order
+from tuner.plan import gate_shapes, shapes_ahead, spread_order
 from tuner.progress import Reporter
 from tuner.records import Failure, Scope, Shape, Timing
 from tuner.verdicts import (
@@ -26,10 +28,12 @@ from tuner.worker.messages import Job, Step
 __all__ = ["measure"]
 
 _MOST_HELPERS = 7
-# So many configs for a helper at least: starting one takes as long as trying a few.
-_CONFIGS_A_HELPER = 3
+# So many trials for a helper at least: starting one takes as long as some of them.
+_TRIALS_A_HELPER = 6
 # What is being measured when the budget is spent gets a tenth of it more before it is dropped.
 _GRACE = 1.1
+
+Untried: TypeAlias = Mapping[Shape, Sequence[Config]]
 
 
 def measure(task: Task, crew: Crew, kb: KnowledgeBase, reporter: Reporter) -> Measured:
@@ -78,8 +82,10 @@ class _Run:
         gate, timing = Stage(), Stage()
         resumed = self._ledger.resumed
         try:
-            self._run_gate(gate)
-            check_survivors(self._ledger, self._gate, self._task)
+            with self._crew.enlarged(self._helpers()):
+                self._run_gate(gate)
+                check_survivors(self._ledger, self._gate, self._task)
+                self._compile_ahead(gate)
             self._run_timing(timing)
         finally:
             self._ledger.commit()
@@ -121,38 +127,41 @@ class _Run:
         return gate_shapes(shapes, sanity if sanity in shapes else None)
 
     def _try_all(self, stage: Stage) -> None:
-        configs = len({config.id for shape in self._gate for config in self._untried(shape)})
-        if not configs:
-            return
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-        more = min(_MOST_HELPERS, cores - 1, configs // _CONFIGS_A_HELPER)
-        with self._crew.enlarged(max(0, more)):
-            jobs = self._gate_jobs(self._crew.devices)
-            total = sum(len(step.configs) for job in jobs for step in job.steps)
-            self._reporter.stage("gate", total)
-            tried = self._follow(iter(jobs), stage, by_config=True)
-        if not self._is_late():
-            for _ in range(total - tried):  # On these it has been found superfluous.
-                self._reporter.advance("", None, None)
+        untried = {shape: self._untried(shape) for shape in self._gate}
+        self._try(stage, "gate", untried, _by_config(untried, self._crew.devices))
+
+    def _compile_ahead(self, stage: Stage) -> None:
+        """Have compiled in parallel what else must be before all can be timed, one by one."""
+        untried = {shape: self._untried(shape) for shape in self._ahead()}
+        self._try(stage, "compile", untried, _by_shape(untried, self._crew.devices))
+
+    def _ahead(self) -> tuple[Shape, ...]:
+        """Return what the gate leaves to be compiled, in shapes for which that is done."""
+        if not self._crew.compiles:
+            return ()
+        left = [shape for shape in self._ledger.shapes if self._left(shape)]
+        return shapes_ahead(left, [shape for shape in self._gate if self._ledger.has(shape)])
 
     def _untried(self, shape: Shape) -> tuple[Config, ...]:
         rejected = self._ledger.rejected(self._gate)
         return tuple(c for c in self._ledger.untried(shape) if c.id not in rejected)
 
-    def _gate_jobs(self, devices: int) -> list[Job]:
-        untried = {shape: self._untried(shape) for shape in self._gate}
-        configs = list({c.id: c for found in untried.values() for c in found}.values())
-        size = max(1, -(-len(configs) // (2 * devices)))
-        jobs = []
-        for first in range(0, len(configs), size):
-            names = {config.id for config in configs[first : first + size]}
-            steps = tuple(
-                Step(shape=shape, configs=chosen)
-                for shape, found in untried.items()
-                if (chosen := tuple(config for config in found if config.id in names))
-            )
-            jobs.append(Job(steps=steps, measure=False))
-        return jobs
+    def _helpers(self) -> int:
+        """Return how many more than the devices are to try configs out: as there are cores for."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        trials = sum(len(self._untried(shape)) for shape in {*self._gate, *self._ahead()})
+        return max(0, min(_MOST_HELPERS, cores - 1, trials // _TRIALS_A_HELPER))
+
+    def _try(self, stage: Stage, name: str, untried: Untried, jobs: Sequence[Job]) -> None:
+        """Try configs on shapes, all workers at once."""
+        trials = sum(map(len, untried.values()))
+        if not trials or self._is_late():
+            return
+        self._reporter.stage(name, trials)
+        tried = self._follow(iter(jobs), stage, by_config=True)
+        if not self._is_late():
+            for _ in range(trials - tried):  # On these it has been found superfluous.
+                self._reporter.advance("", None, None)
 
     # ---- Measuring: shape by shape, all configs by turns ---------------------------------------
 
@@ -234,3 +243,42 @@ class _Run:
             self._lost[lost.shape] = lost.message
             self._ledger.drop(lost.shape)
             self._reporter.note(f"shape {in_brackets(lost.shape)} is left out: {lost.message}")
+
+
+def _by_config(untried: Untried, devices: int) -> list[Job]:
+    """Return jobs of some configs each, on all shapes that they are untried on."""
+    jobs = []
+    for part in _parts([c for found in untried.values() for c in found], 2 * devices):
+        steps = tuple(
+            Step(shape=shape, configs=chosen)
+            for shape, found in untried.items()
+            if (chosen := tuple(config for config in found if config.id in part))
+        )
+        jobs.append(Job(steps=steps, measure=False))
+    return jobs
+
+
+def _by_shape(untried: Untried, devices: int) -> list[Job]:
+    """Return jobs of some configs each, on one shape."""
+    jobs = []
+    parts = -(-2 * devices // max(1, len(untried)))
+    for shape, found in untried.items():
+        for part in _parts(found, parts):
+            chosen = tuple(config for config in found if config.id in part)
+            jobs.append(Job(steps=(Step(shape=shape, configs=chosen),), measure=False))
+    return jobs
+
+
+def _parts(configs: Sequence[Config], count: int) -> list[set[str]]:
+    """Deal the configs' ids out to at most `count` parts, the first those with the largest blocks.
+
+    These take a compiler longest: begun last, they would be waited for.
+    """
+    by_cost = sorted({c.id: c for c in configs}.values(), key=_cost, reverse=True)
+    parts = [{config.id for config in by_cost[first::count]} for first in range(count)]
+    return [part for part in parts if part]
+
+
+def _cost(config: Config) -> int:
+    """Return the product of the config's sizes: how much code it may become."""
+    return prod(v for v in dict(config.params).values() if isinstance(v, int) and v > 0)

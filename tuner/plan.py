@@ -11,7 +11,7 @@ import numpy as np
 from tuner.arrays import FloatArray
 from tuner.records import Shape
 
-__all__ = ["gate_shapes", "spread_order"]
+__all__ = ["gate_shapes", "shapes_ahead", "spread_order"]
 
 # One shape of each kind that a compiler may treat apart, and no more: each costs every config a
 # compilation.
@@ -31,8 +31,25 @@ def gate_shapes(shapes: Sequence[Shape], sanity: Shape | None = None) -> tuple[S
     chosen = [by_size[0], by_size[-1], sanity or by_size[len(by_size) // 2], most_odd]
     patterns: dict[tuple[int, ...], Shape] = {}
     for shape in chain(chosen, by_size):
-        patterns.setdefault(tuple(map(_pattern, shape)), shape)
+        patterns.setdefault(_patterns(shape), shape)
     return tuple(dict.fromkeys([*chosen, *patterns.values()]))[:_MOST_GATE_SHAPES]
+
+
+def shapes_ahead(shapes: Sequence[Shape], gate: Sequence[Shape]) -> tuple[Shape, ...]:
+    """Return the smallest of `shapes` of each pattern that no shape of `gate` has.
+
+    For the others a compiler has nothing left to do once these, and those of `gate`, were tried.
+    """
+    known = {_patterns(shape) for shape in gate}
+    chosen: dict[tuple[int, ...], Shape] = {}
+    for shape in sorted(shapes, key=lambda shape: (prod(shape), shape)):
+        if _patterns(shape) not in known:
+            chosen.setdefault(_patterns(shape), shape)
+    return tuple(chosen.values())
+
+
+def _patterns(shape: Shape) -> tuple[int, ...]:
+    return tuple(map(_pattern, shape))
 
 
 def _pattern(size: int) -> int:

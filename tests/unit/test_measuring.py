@@ -26,6 +26,8 @@ from tuning import (
     set_modes,
 )
 
+from tuner import plan
+from tuner.crew import Workers
 from tuner.errors import CaseError, FitError, KbError, TuneError
 from tuner.kb import KnowledgeBase
 from tuner.outcome import TuneOutcome
@@ -107,6 +109,34 @@ def test_every_hostile_config_costs_itself_alone(tmp_path: Path) -> None:
     candidates = {c.params["MODE"]: c for c in outcome.manifest.candidates}
     assert {m for m, c in candidates.items() if c.status == "rejected"} == rejected
     assert shows.advances == shows.stages[-1][1]
+
+
+def test_what_a_device_must_compile_is_compiled_ahead_by_all_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shape of each pattern that the gate leaves is tried; again, that is known."""
+    monkeypatch.setattr(plan, "_MOST_GATE_SHAPES", 1)
+    monkeypatch.setattr(Workers, "compiles", property(lambda _: True))
+    shows = Notes()
+    outcome = tune_case(request(fickle(tmp_path, ("good", "better")), tmp_path), shows)
+    # Of 4, 16 and 64 the gate has the first; 64 is of the pattern of 16.
+    assert [name for name, _ in shows.stages] == ["gate", "compile", "measure"]
+    assert dict(shows.stages) == {"gate": 2, "compile": 2, "measure": 3}
+    assert len(outcome.measured.records) == 6
+    assert tuned(tmp_path / "case", tmp_path).measured.added == 0
+
+
+def test_what_fails_to_compile_ahead_has_failed_there_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The shapes of the gate decide who is out."""
+    monkeypatch.setattr(plan, "_MOST_GATE_SHAPES", 1)
+    monkeypatch.setattr(Workers, "compiles", property(lambda _: True))
+    case = copy_of(HOSTILE, tmp_path / "case", ("good", "odd"))
+    tuned(case, tmp_path, shapes=((4,), (16,), (7,), (33,)))
+    found = results_in(tmp_path / "kb.sqlite")
+    odd = {n: kind for ((n,), name), kind in found.items() if name == "odd"}
+    assert odd == {4: "timed", 16: "timed", 7: "launch", 33: "launch"}
 
 
 def test_configs_that_fail_while_they_are_timed(tmp_path: Path) -> None:

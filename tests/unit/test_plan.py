@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from tuner.cases.others import shapes_between
-from tuner.plan import gate_shapes, spread_order
+from tuner.plan import gate_shapes, shapes_ahead, spread_order
 
 SHAPES = [(m, n) for m, n in product((1, 16, 17, 256, 1000, 4096), repeat=2)]
 
@@ -29,6 +29,23 @@ def test_the_gate_has_a_shape_of_each_pattern_that_triton_compiles_apart() -> No
     gate = gate_shapes([(1,), (16,), (32,), (48,), (50,), (64,)])
     assert {(1,), (50,)} <= set(gate)
     assert any(size % 16 == 0 for (size,) in gate)
+
+
+def test_ahead_come_the_patterns_that_the_gate_leaves() -> None:
+    """Of three axes there are 27 patterns, more than the gate has shapes for; one shape of each."""
+    shapes = list(product((1, 16, 32, 17, 33), repeat=3))
+    gate = gate_shapes(shapes)
+    ahead = shapes_ahead(shapes, gate)
+
+    def pattern(shape: tuple[int, ...]) -> tuple[tuple[bool, bool], ...]:
+        return tuple((size == 1, size % 16 == 0) for size in shape)
+
+    patterns = {pattern(shape) for shape in shapes}
+    assert len(patterns) == 27
+    assert {*map(pattern, gate)} | {*map(pattern, ahead)} == patterns
+    assert not {*map(pattern, gate)} & {*map(pattern, ahead)}
+    assert len(ahead) == len({*map(pattern, ahead)})
+    assert {32, 33}.isdisjoint(size for shape in ahead for size in shape)
 
 
 def test_a_single_shape_is_the_whole_gate() -> None:

@@ -87,6 +87,10 @@ class Crew(Protocol):
     def method(self) -> str:
         """How they time."""
 
+    @property
+    def compiles(self) -> bool:
+        """Whether a first launch compiles, for whoever launches the same afterwards too."""
+
     def target(self) -> Target:
         """Return what they all measure on; raises DeviceError if that differs among them."""
 

@@ -22,6 +22,7 @@ class Replay:
     """Answers for the device that the table in the file `path` was recorded on."""
 
     devices = 1
+    compiles = False
 
     def __init__(self, path: Path, axis_names: tuple[str, ...]) -> None:
         """Read the table.

@@ -72,6 +72,11 @@ class Workers:
         will = next((place.ready.method for place in self._places if place.ready), "")
         return " | ".join(sorted(self._methods)) or will
 
+    @property
+    def compiles(self) -> bool:
+        """Whether a first launch compiles: on all but a CPU, where Triton only interprets."""
+        return any(place.device.kind != "cpu" for place in self._places)
+
     @contextmanager
     def enlarged(self, more: int) -> Iterator[None]:
         """Have `more` workers share the devices for a while, to try configs out, not to time."""
