@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,7 +68,10 @@ def convert(kernel: str) -> None:
     from tuner.convert import draft_case
 
     (GALLERY / kernel).mkdir(exist_ok=True)
-    draft_case(CASES / kernel, output=GALLERY / kernel / "impl.py").write(force=True)
+    impl = GALLERY / kernel / "impl.py"
+    draft_case(CASES / kernel, output=impl).write(force=True)
+    # What is there is kept as it is formatted, and what is added may make a line too long.
+    subprocess.run([sys.executable, "-m", "ruff", "format", "-q", str(impl)], check=True)
 
 
 def tune(kernel: str, device: str, kb: Path | None) -> None:

@@ -23,9 +23,15 @@ _BATCH = 1000
 class EventClock:
     """Times launches between two events each."""
 
-    def __init__(self, api: Any, flush: Callable[[], object]) -> None:
-        """Take the part of torch with `Event` and `synchronize`, and what clears the L2 cache."""
-        self._api, self._flush = api, flush
+    def __init__(self, api: Any, flush: Callable[[], object], *, lead: int = _LEAD_FLUSHES) -> None:
+        """Take the part of torch with `Event` and `synchronize`, and what clears the L2 cache.
+
+        Args:
+            api: `torch.cuda`, or what is called alike.
+            flush: work on the device that leaves nothing of before in its L2.
+            lead: flushes ahead of the first launch.
+        """
+        self._api, self._flush, self._lead = api, flush, lead
 
     def time(self, launches: Sequence[Launch], *, before: Launch | None = None) -> Times:
         """Time each launch between two events; all of a batch are enqueued before the one wait."""
@@ -47,7 +53,7 @@ class EventClock:
         try:
             self._api.synchronize()
             begin.record()
-            for _ in range(_LEAD_FLUSHES):
+            for _ in range(self._lead):
                 self._flush()
             for launch, (start, end) in zip(launches, events, strict=True):
                 if before:
