@@ -16,6 +16,7 @@ from codegen.command import Command, say
 from codegen.errors import shown
 
 if TYPE_CHECKING:
+    from tuner.cases import Case
     from tuner.errors import TuneError
     from tuner.progress import Reporter
     from tuner.records import Shape
@@ -25,6 +26,7 @@ __all__ = ["run", "tune"]
 
 _PATH = click.Path(path_type=Path)
 _INTERRUPTED = 130
+_POINTS = 40
 # Ctrl-C, what a scheduler sends, and what comes when the terminal is closed.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -84,6 +86,16 @@ _OPTIONS = (
         "measures nothing and answers from a recorded latency table.",
     ),
     click.option("--shapes", type=Shapes(), help='Such as "1,224,224;1,384,384".'),
+    click.option(
+        "--ranges",
+        help='Instead of a list: shapes drawn from ranges of axes, as "M=1..8192,N=4096,'
+        'K=64..8192:64", the last in multiples of 64.',
+    ),
+    click.option(
+        "--points",
+        type=click.IntRange(1, 100_000),
+        help=f"How many shapes to draw from --ranges.  [default: {_POINTS}]",
+    ),
     click.option("--impl", type=_PATH, help="The implementation.  [default: CASE/impl.py]"),
     click.option("--space", type=_PATH, help="The search space.  [default: CASE/tune.yaml]"),
     click.option(
@@ -234,11 +246,26 @@ def _request(case: Path, **options: Any) -> CaseRequest:
             repeat=options["repeat"],
             tolerance=options["tolerance"],
         ),
-        shapes=options["shapes"],
+        shapes=_shapes(loaded, options["shapes"], options["ranges"], options["points"]),
         budget_s=options["budget"],
         fresh=options["fresh"],
         retry_failed=options["retry_failed"],
     )
+
+
+def _shapes(
+    case: Case, shapes: tuple[Shape, ...] | None, ranges: str | None, points: int | None
+) -> tuple[Shape, ...] | None:
+    """Return the shapes that the command line names or has drawn, None for the case's own."""
+    if ranges is None:
+        if points is not None:
+            raise click.UsageError("--points is for --ranges; give both, or neither")
+        return shapes
+    if shapes is not None:
+        raise click.UsageError("give --shapes or --ranges, not both")
+    from tuner.ranges import parse_ranges, shapes_within  # noqa: PLC0415
+
+    return shapes_within(parse_ranges(ranges, case.axis_names), points or _POINTS)
 
 
 @contextlib.contextmanager

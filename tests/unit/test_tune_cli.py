@@ -575,3 +575,33 @@ def test_both_commands_have_help(tuner: Tuner) -> None:
         status, out, _ = tuner(command, "--help")
         assert status == 0
         assert out.startswith(f"Usage: tuner {command} [OPTIONS] CASE")
+
+
+def test_shapes_are_drawn_from_ranges(tuner: Tuner, case: Path) -> None:
+    """More points measure only what is new, and the two ends are among them."""
+    base = ("tune", case, "--kb", "kb.sqlite", "--repeat", 2, "--ranges", "N=1..300")
+    for points in (4, 6):
+        status, _, err = tuner(*base, "--points", points)
+        assert status == 0, err
+        shapes = {shape for shape, _ in results_in(Path("kb.sqlite"))}
+        assert len(shapes) == points
+        assert {(1,), (300,)} <= shapes
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--points", "4"), "--points is for --ranges; give both, or neither"),
+        (("--ranges", "N=1..9", "--shapes", "4"), "give --shapes or --ranges, not both"),
+        (("--ranges", "M=1..9"), "names M, and the case's axes are N"),
+        (("--ranges", "N=9..1"), "'N=9..1' holds no size"),
+    ],
+)
+def test_ranges_that_are_none_are_refused(
+    tuner: Tuner, case: Path, given: tuple[str, ...], words: str
+) -> None:
+    """One line, status 2, and nothing measured."""
+    status, _, err = tuner("tune", case, "--kb", "kb.sqlite", *given)
+    assert status == 2
+    assert words in err
+    assert not Path("kb.sqlite").exists()
