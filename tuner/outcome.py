@@ -150,7 +150,10 @@ def deliver(
     copies = source != delivery.source and copied(delivery.source, source)
     table_path = directory / TABLE_NAME
     table = table_dict(
-        measured.scope, _admitted(measured), configs=measured.space.configs, method=None
+        measured.scope,
+        _admitted(measured),
+        configs=measured.space.configs,
+        allowed=lambda shape: _allowed(measured, shape),
     )
     if weights:
         table["weights"] = [weights.get(tuple(shape), 1.0) for shape in table["shapes"]]
@@ -182,6 +185,11 @@ def deliver(
         table_changed=table_changed,
         copies=(source,) if copies else (),
     )
+
+
+def _allowed(measured: Measured, shape: Shape) -> frozenset[int]:
+    sizes = dict(zip(measured.scope.axis_names, shape, strict=True))
+    return frozenset(measured.space.allowed(sizes))
 
 
 def _admitted(measured: Measured) -> list[Record]:

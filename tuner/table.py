@@ -15,7 +15,7 @@ from codegen.config import Config
 from codegen.errors import ManifestError
 from codegen.strict_json import parse_json, read_data
 from codegen.words import first_error
-from tuner.arrays import FloatArray, IntArray
+from tuner.arrays import BoolArray, FloatArray, IntArray
 from tuner.errors import TableError
 from tuner.table_file import TableFile
 
@@ -38,6 +38,7 @@ class LatencyTable:
     Attributes:
         shapes: int64 (n_shapes, n_axes), the sizes in the order of `axis_names`; all different.
         latency_us: float64 (n_shapes, n_configs) in microseconds, NaN for a hole.
+        untried: bool (n_shapes, n_configs), the holes where nothing is known; the others failed.
         repeat_latency_us: float64 (n_repeated, n_configs), a second run of the first shapes.
         weights: float64 (n_shapes,), how much a shape counts; positive.
         reasons: one a config: None if it is kept, else why it is rejected. A rejected config has
@@ -58,6 +59,7 @@ class LatencyTable:
     reasons: tuple[str | None, ...]
     shapes: IntArray
     latency_us: FloatArray
+    untried: BoolArray
     repeat_latency_us: FloatArray
     weights: FloatArray
     file: str
@@ -104,6 +106,9 @@ def parse_table(raw: Any, *, name: str, file: str, digest: str) -> LatencyTable:
 def _table(fields: TableFile, file: str, digest: str) -> LatencyTable:
     latency = _array(fields.latency_us, len(fields.configs))
     latency[:, [int(index) for index in fields.rejected]] = np.nan
+    untried = np.zeros(latency.shape, dtype=np.bool_)
+    for shape, unknown in fields.untried.items():
+        untried[int(shape), unknown] = True
     measured = (~np.isnan(latency)).sum(axis=0)
     reasons = (
         fields.rejected.get(str(i), None if measured[i] else _NOTHING)
@@ -122,6 +127,7 @@ def _table(fields: TableFile, file: str, digest: str) -> LatencyTable:
         reasons=tuple(reasons),
         shapes=np.array(fields.shapes, dtype=np.int64),
         latency_us=latency,
+        untried=untried,
         repeat_latency_us=_array(fields.repeat_latency_us, len(fields.configs)),
         weights=np.array(fields.weights or [1.0] * len(fields.shapes), dtype=np.float64),
         file=file,

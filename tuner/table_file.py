@@ -6,12 +6,13 @@
      "shapes": [[16, 4096], [512, 4096]],
      "latency_us": [[11.2, null], [40.1, 35.0]]}
 
-`latency_us` has a row a shape and in it a value a config, in microseconds; null where nothing was
-measured. Optional are `dtype`, `arch`, `toolchain` (tool → version), `method` (how it was timed),
-`rejected` (index of a config, as a string → why it was never measured), `repeat_latency_us`, a
-second, independent run of the first shapes, from which the noise is read, `weights`, how much each
-shape counts (1 for all if absent), and `source_sha256`, the hash (`codegen hash`) of the source
-that was measured.
+`latency_us` has a row a shape and in it a value a config, in microseconds; null where it failed,
+and may not be chosen. Optional are `untried` (index of a shape, as a string → indices of configs
+that are null there only because nobody tried them, and may be chosen), `dtype`, `arch`,
+`toolchain` (tool → version), `method` (how it was timed), `rejected` (index of a config, as a
+string → why it was never measured), `repeat_latency_us`, a second, independent run of the first
+shapes, from which the noise is read, `weights`, how much each shape counts (1 for all if absent),
+and `source_sha256`, the hash (`codegen hash`) of the source that was measured.
 """
 
 from __future__ import annotations
@@ -86,6 +87,7 @@ class TableFile(Strict):
     rejected: dict[str, LongText] = Field(default={})
     shapes: Annotated[list[list[Count]], Field(min_length=1)]
     latency_us: list[_Row]
+    untried: dict[str, list[Count]] = Field(default={})
     repeat_latency_us: list[_Row] = Field(default=[])
     weights: list[_Weight] = Field(default=[])
 
@@ -97,12 +99,23 @@ class TableFile(Strict):
         _lengths(self.shapes, len(self.axis_names), "shapes", "axes")
         _no_repeat([tuple(shape) for shape in self.shapes], "shapes", "shape")
         self._latencies_agree()
-        indices = {str(i) for i in range(len(self.configs))}
         for key in self.rejected:
-            if key not in indices:
-                fact = f"{shown(key)} is not the index of a config"
-                remedy = f'use "0" to "{len(self.configs) - 1}"'
-                raise TableError(fact, where="rejected", remedy=remedy)
+            _index(key, len(self.configs), "rejected", "config")
+        self._untried_agree()
+
+    def _untried_agree(self) -> None:
+        for key, configs in self.untried.items():
+            shape = _index(key, len(self.shapes), "untried", "shape")
+            where = f"untried.{key}"
+            _no_repeat(configs, where, "config")
+            for config in configs:
+                _index(str(config), len(self.configs), where, "config")
+                if self.latency_us[shape][config] is not None:
+                    raise TableError(
+                        f"config {config} is measured there, in latency_us[{shape}][{config}]",
+                        where=where,
+                        remedy="remove one of the two",
+                    )
 
     def _latencies_agree(self) -> None:
         rows = f"rows for {len(self.shapes)} shapes"
@@ -117,6 +130,16 @@ class TableFile(Strict):
             raise TableError(fact, where="weights", remedy="give one a shape, or leave it out")
         _lengths(self.latency_us, len(self.configs), "latency_us", "configs")
         _lengths(self.repeat_latency_us, len(self.configs), "repeat_latency_us", "configs")
+
+
+def _index(key: str, count: int, where: str, what: str) -> int:
+    if key not in {str(i) for i in range(count)}:
+        raise TableError(
+            f"{shown(key)} is not the index of a {what}",
+            where=where,
+            remedy=f'use "0" to "{count - 1}"',
+        )
+    return int(key)
 
 
 def _lengths(rows: Sequence[Sequence[object]], wanted: int, where: str, what: str) -> None:

@@ -22,7 +22,7 @@ from tuner.errors import FitError
 from tuner.fit import KINDS, Fit, KindName, fit_table
 from tuner.fit.previous import GONE, mismatch, previous_decision
 from tuner.fit.problem import problem_of
-from tuner.fit.regret import DEFAULT_BAND, noise_floor, tie_band
+from tuner.fit.regret import DEFAULT_BAND, log_regret, noise_floor, tie_band
 from tuner.fit.surroundings import surroundings
 from tuner.fit.thresholds import candidates
 from tuner.fit.to_manifest import configs_used, manifest_of
@@ -75,6 +75,64 @@ def first_of(table: LatencyTable, n: int) -> LatencyTable:
 def root_of(fit: Fit) -> Decision:
     """Return the decision that `fit` came to."""
     return fit.selector.lower()
+
+
+def without(table: LatencyTable, cells: Any, *, untried: bool) -> LatencyTable:
+    """Return `table` with holes: cells that failed, or that nobody tried."""
+    return replace(
+        table,
+        latency_us=np.where(cells, np.nan, table.latency_us),
+        repeat_latency_us=table.repeat_latency_us[:0],
+        untried=cells if untried else table.untried,
+    )
+
+
+# ---- Holes ----------------------------------------------------------------------------------
+
+
+def test_what_nobody_tried_may_be_chosen_and_what_failed_may_not() -> None:
+    """One config is best on all large shapes, and was measured on every other of them."""
+    table = first_of(read_table(DATA / "h200_conv2d.json"), 48)
+    volume = table.shapes.prod(axis=1)
+    large = volume > np.median(volume)
+    first = table.kept[0]
+    latency = np.where(large[:, None], table.latency_us, 9.0)
+    latency[large, first] = np.nanmin(latency[large], axis=1) / 2
+    table = replace(table, latency_us=latency)
+    cells = np.zeros(latency.shape, dtype=np.bool_)
+    cells[np.flatnonzero(large)[::2], first] = True
+    for untried in (True, False):
+        fit = fit_table(without(table, cells, untried=untried))
+        names = table.axis_names
+        chosen = [
+            fit.selector.choose(dict(zip(names, shape, strict=True)))
+            for shape in table.shapes[cells[:, first]].tolist()
+        ]
+        if untried:
+            assert chosen.count(0) == len(chosen)
+        else:
+            assert 0 not in chosen
+
+
+def test_a_third_of_the_measurements_does_nearly_as_well() -> None:
+    """Those that are slow anyway need not be measured on each shape to be left alone."""
+    table = read_table(DATA / "h200_softmax.json")
+    whole = fit_table(table, max_leaves=16)
+    slow = table.latency_us > 1.3 * np.nanmin(table.latency_us, axis=1, keepdims=True)
+    slow[:, table.kept[whole.default]] = False
+    slow[::4] = False
+    assert slow.mean() > 0.35
+    fit = fit_table(without(table, slow, untried=True), max_leaves=16)
+    regret = log_regret(table.latency_us)
+
+    def mean_of(one: Fit) -> float:
+        shapes = [dict(zip(table.axis_names, s, strict=True)) for s in table.shapes.tolist()]
+        chosen = [table.kept[one.selector.choose(shape)] for shape in shapes]
+        return float(regret[np.arange(len(chosen)), chosen].mean())
+
+    assert mean_of(fit) < mean_of(whole) + 0.01
+    assert fit.score is not None
+    assert whole.score is not None
 
 
 # ---- Thresholds -----------------------------------------------------------------------------

@@ -124,6 +124,7 @@ def test_a_teacher_says_between_shapes_what_it_learned_on_them() -> None:
         configs=configs({"BLOCK": 16}, {"BLOCK": 32}),
         shapes=sizes,
         regret=regret,
+        untried=np.zeros(regret.shape, dtype=np.bool_),
         weights=np.ones(24, dtype=np.int64),
         rank=np.arange(2),
         band=0.01,

@@ -885,6 +885,28 @@ def test_the_configs_of_a_table_can_be_given() -> None:
     assert "method" not in table([record(1, 2, result=REFUSED)])
 
 
+def test_a_table_tells_what_nobody_tried_from_what_failed() -> None:
+    """Where it was allowed; a config that was measured nowhere is not spoken of."""
+    never = Config(params=(("BLOCK_N", 1),))
+    records = [
+        record(1, 2),
+        record(3, 4, config=LARGE),
+        record(5, 6),
+        record(5, 6, config=LARGE, result=REFUSED),
+        record(7, 8),
+    ]
+    value = table(
+        records,
+        configs=(SMALL, LARGE, never),
+        allowed=lambda shape: {0, 2} if shape == (7, 8) else {0, 1, 2},
+    )
+    assert value["shapes"] == [[1, 2], [3, 4], [5, 6], [7, 8]]
+    assert value["untried"] == {"0": [1], "1": [0]}
+    whole = [record(1, 2), record(1, 2, config=LARGE)]
+    assert "untried" not in table(whole, allowed=lambda _: {0, 1})
+    assert "untried" not in table(records)
+
+
 def test_a_table_of_records_can_be_fitted() -> None:
     """What comes out of the knowledge base is what `tuner fit` takes."""
     records = [record(i, 2, result=timing(1.0 + i)) for i in range(1, 9)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -137,6 +138,21 @@ def test_what_fails_to_compile_ahead_has_failed_there_alone(
     found = results_in(tmp_path / "kb.sqlite")
     odd = {n: kind for ((n,), name), kind in found.items() if name == "odd"}
     assert odd == {4: "timed", 16: "timed", 7: "launch", 33: "launch"}
+
+
+def test_what_a_budget_leaves_untried_is_told_from_what_failed(tmp_path: Path) -> None:
+    """What was measured on some shapes is not taken for broken on the others."""
+    case = fickle(tmp_path, ("good", "better"))
+    outcome = tuned(case, tmp_path)
+    assert "untried" not in json.loads(outcome.table_path.read_text())
+    with sqlite3.connect(tmp_path / "kb.sqlite") as connection:
+        connection.execute(
+            "DELETE FROM record WHERE shape = '[64]' AND config_id IN "
+            "(SELECT id FROM config WHERE name LIKE '%better%')"
+        )
+    connection.close()
+    outcome = tuned(case, tmp_path, budget_s=1e-9)
+    assert json.loads(outcome.table_path.read_text())["untried"] == {"2": [1]}
 
 
 def test_configs_that_fail_while_they_are_timed(tmp_path: Path) -> None:

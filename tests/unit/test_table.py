@@ -76,6 +76,13 @@ def test_a_config_that_was_never_measured_is_rejected() -> None:
     assert table.reasons == (None, "no measurement on any shape")
 
 
+def test_a_hole_failed_unless_it_is_untried() -> None:
+    """Both are without a latency; what nobody tried is told apart."""
+    table = parsed(latency_us=[[1.0, 2.0], [2.0, None], [None, None]], untried={"2": [0, 1]})
+    assert table.untried.tolist() == [[False, False], [False, False], [True, True]]
+    assert np.isnan(table.latency_us).tolist() == [[False, False], [False, True], [True, True]]
+
+
 @pytest.mark.parametrize("kernel", ["matmul", "softmax", "conv2d"])
 def test_the_recorded_tables_are_read(kernel: str) -> None:
     """The tables measured on an H200 are of the format; the file's name and hash are kept."""
@@ -116,6 +123,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"configs": [CONFIGS[0], {"params": {"num_warps": 4}}]}, r"configs\[1\]: .* num_warps twice"),
     ({"configs": [CONFIGS[0], {"params": {"B": []}}]}, "an array cannot be a param"),
     ({"configs": [CONFIGS[0], {"params": {}, "num_warps": 0}]}, "num_warps: 0 is out of range"),
+    ({"untried": {"3": [0]}}, 'untried: \'3\' is not the index of a shape; use "0" to "2"'),
+    ({"untried": {"0": [2]}}, r"untried\.0: '2' is not the index of a config"),
+    ({"untried": {"0": [-1]}}, r"untried\.'0'\[0\]: -1 is out of range"),
+    ({"untried": {"0": [1, 1]}}, r"untried\.0\[1\]: config 1 stands twice"),
+    ({"untried": {"0": [1]}}, r"untried\.0: config 1 is measured there, in latency_us\[0\]\[1\]"),
     ({"rejected": {"2": "no"}}, 'rejected: \'2\' is not the index of a config; use "0" to "1"'),
     ({"rejected": {"01": "no"}}, "rejected: '01' is not the index of a config"),
     ({"rejected": {"9" * 5000: "no"}}, "is not the index of a config"),

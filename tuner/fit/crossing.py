@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from codegen.selectors import Selector
-from tuner.arrays import BoolArray, FloatArray
+from tuner.arrays import BoolArray, FloatArray, IntArray
 from tuner.fit.folds import Folds
 from tuner.fit.growth import Grow, Growth, Limits
 from tuner.fit.problem import Problem
@@ -49,13 +49,15 @@ class Crossing:
     def regret(self) -> FloatArray:
         """Return the regret on each shape of a selector fitted without its fold, (n_shapes,).
 
-        NaN where the chosen config was not measured, and everywhere when there is a single shape.
+        NaN where the chosen config failed or was not tried, and everywhere when there is a single
+        shape.
         """
         regret = np.full(len(self._folds.problem.shapes), np.nan)
         for _, rows in self._folds.to_leave_out():
             others = np.ones(len(regret), dtype=np.bool_)
             others[rows] = False
-            regret[rows] = self._by_size[self._sizes.index(self._size(others)), rows]
+            chosen = self._by_size[self._sizes.index(self._size(others)), rows]
+            regret[rows] = self._folds.problem.regret[rows, chosen]
         return regret
 
     def _size(self, asked: BoolArray) -> int:
@@ -63,7 +65,9 @@ class Crossing:
         if len(self._sizes) == 1 or asked.sum() < _FEW_SHAPES:
             return self._sizes[-1]
         problem = self._folds.problem
-        regret, weights = self._by_size[:, asked], problem.weights[asked]
+        every = np.arange(len(problem.shapes))
+        regret = self._assumed[every, self._by_size][:, asked]
+        weights = problem.weights[asked]
         failed = np.isnan(regret).sum(axis=1)
         mean = (np.nan_to_num(regret) * weights).sum(axis=1) / weights.sum()
         sound = failed == failed.min()
@@ -71,16 +75,21 @@ class Crossing:
         return self._sizes[int(enough.argmax())]
 
     @cached_property
-    def _by_size(self) -> FloatArray:
-        """The regret on each shape left out, at each size, (n_sizes, n_shapes)."""
+    def _assumed(self) -> FloatArray:
+        """The regret of each config on each shape, of those not tried what is expected."""
+        return self._folds.samples(None).assumed
+
+    @cached_property
+    def _by_size(self) -> IntArray:
+        """The config chosen for each shape left out, at each size, (n_sizes, n_shapes)."""
         problem = self._folds.problem
-        regret = np.full((len(self._sizes), len(problem.shapes)), np.nan)
+        chosen = np.zeros((len(self._sizes), len(problem.shapes)), dtype=np.int64)
         for fold, rows in self._folds.to_leave_out():
             growth = self._grow(self._folds.samples(fold), self._limits)
             left_out = problem.of_shapes(rows)
             for i, size in enumerate(self._sizes):
-                regret[i, rows] = _regret_of(growth.at(size), left_out)
-        return regret
+                chosen[i, rows] = _choices(growth.at(size), left_out)
+        return chosen
 
 
 def sizes_up_to(most: int) -> tuple[int, ...]:
@@ -89,9 +98,8 @@ def sizes_up_to(most: int) -> tuple[int, ...]:
     return tuple(sorted(size for size in sizes if size <= most))
 
 
-def _regret_of(selector: Selector, problem: Problem) -> FloatArray:
-    """Return the regret of what `selector` chooses on each shape, (n_shapes,); NaN for a hole."""
+def _choices(selector: Selector, problem: Problem) -> IntArray:
+    """Return what `selector` chooses on each shape, (n_shapes,)."""
     names = problem.axis_names
     shapes = [dict(zip(names, shape, strict=True)) for shape in problem.shapes.tolist()]
-    chosen = [selector.choose(shape) for shape in shapes]
-    return problem.regret[np.arange(len(chosen)), chosen]
+    return np.array([selector.choose(shape) for shape in shapes], dtype=np.int64)

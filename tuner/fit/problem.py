@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codegen.config import Config
-from tuner.arrays import FloatArray, IntArray
+from tuner.arrays import BoolArray, FloatArray, IntArray
 from tuner.errors import FitError
 from tuner.fit.regret import log_regret, tie_band
 from tuner.table import LatencyTable
@@ -27,6 +27,7 @@ class Problem:
         configs: those that are kept, in the order of the table.
         shapes: int64 (n_shapes, n_axes).
         regret: float64 (n_shapes, n_configs), NaN where a config was not measured.
+        untried: bool (n_shapes, n_configs), where it was not because nobody tried; else it failed.
         weights: int64 (n_shapes,), how much a shape counts, 1 for those that count least.
         rank: int64 (n_configs,), 0 for the simplest config: of two that are tied, the one with
             fewer warps, then fewer stages, then the smaller id, is preferred.
@@ -37,6 +38,7 @@ class Problem:
     configs: tuple[Config, ...]
     shapes: IntArray
     regret: FloatArray
+    untried: BoolArray
     weights: IntArray
     rank: IntArray
     band: float
@@ -48,6 +50,7 @@ class Problem:
             configs=self.configs,
             shapes=self.shapes[rows],
             regret=self.regret[rows],
+            untried=self.untried[rows],
             weights=self.weights[rows],
             rank=self.rank,
             band=self.band,
@@ -99,6 +102,7 @@ def problem_of(table: LatencyTable) -> Problem:
         configs=tuple(table.configs[i] for i in kept),
         shapes=table.shapes[rows],
         regret=log_regret(latency[rows]),
+        untried=table.untried[:, kept][rows],
         weights=_whole(table.weights[rows]),
         rank=_ranks([table.configs[i] for i in kept]),
         band=tie_band(latency, table.repeat_latency_us[:, kept]),

@@ -41,11 +41,13 @@ class Samples:
         sizes: int64 (n_samples, n_axes).
         cost: int64 (n_samples, n_configs), weight * (regret + regret**2) * `UNIT`; 0 where there
             is a hole.
-        hole: bool (n_samples, n_configs): the config was not measured there, or not on a shape
-            that the sample stems from, and may not be chosen.
+        hole: bool (n_samples, n_configs): the config failed there, or on a shape that the sample
+            stems from, and may not be chosen.
         weight: int64 (n_samples,).
         measured: bool (n_samples,), False for surroundings.
         per_shape: the weight of a measured shape that counts once, with its surroundings.
+        assumed: float64 (n_shapes, n_configs), the regret on the measured shapes, with what is
+            expected where nobody tried; NaN where a config failed.
         rank, band: as in `Problem`.
         default: the config that is safe everywhere.
     """
@@ -57,6 +59,7 @@ class Samples:
     weight: IntArray
     measured: BoolArray
     per_shape: int
+    assumed: FloatArray
     rank: IntArray
     band: float
     default: int
@@ -131,21 +134,23 @@ def samples_of(problem: Problem, most_configs: int | None = None) -> Samples:
     points, near = surroundings(problem.shapes)
     n_around = points.shape[1]
     points = points.reshape(-1, n_axes)
-    around, doubt = Teacher(problem).regret(points)
-    failed = np.isnan(problem.regret)
+    teacher = Teacher(problem)
+    around, around_doubt = teacher.regret(points)
+    here, here_doubt = _filled(problem, teacher)
+    failed = np.isnan(here)
     # What failed on a shape is not tried on shapes like it.
     around[failed[nearest(points, problem.shapes, _LIKE)].any(axis=1)] = np.nan
     # Points that may lie anywhere do not stem from a shape: they count once, however much it does.
     counts = np.tile(np.arange(n_around) < near, (n_shapes, 1))
     counts = np.where(counts, problem.weights[:, None], 1)
     weight = np.concatenate([_MEASURED * problem.weights, counts.ravel()])
-    regret = np.concatenate([problem.regret, around])
+    regret = np.concatenate([here, around])
     hole = np.isnan(regret)
     if most_configs is not None:
         hole[:, _superfluous(regret, weight, default, most_configs)] = True
     regret = np.minimum(np.where(hole, 0.0, regret), _CEILING)
-    squares = regret**2
-    squares[n_shapes:] += np.where(hole[n_shapes:], 0.0, doubt)
+    doubt = np.concatenate([here_doubt, around_doubt])
+    squares = regret**2 + np.where(hole, 0.0, doubt)
     units = np.rint((regret + squares) * UNIT).astype(np.int64)
     return Samples(
         axis_names=problem.axis_names,
@@ -155,10 +160,23 @@ def samples_of(problem: Problem, most_configs: int | None = None) -> Samples:
         weight=weight,
         measured=np.arange(len(weight)) < n_shapes,
         per_shape=_MEASURED + n_around,
+        assumed=here,
         rank=problem.rank,
         band=problem.band,
         default=default,
     )
+
+
+def _filled(problem: Problem, teacher: Teacher) -> tuple[FloatArray, FloatArray]:
+    """Return the regret on the measured shapes, what was not tried as `teacher` expects it.
+
+    And the variance of that, 0 where it was measured; both are (n_shapes, n_configs).
+    """
+    if not problem.untried.any():
+        return problem.regret, np.zeros_like(problem.regret)
+    expected, doubt = teacher.regret(problem.shapes)
+    regret = np.where(problem.untried, expected, problem.regret)
+    return regret, np.where(problem.untried, doubt, 0.0)
 
 
 def _superfluous(regret: FloatArray, weight: IntArray, default: int, most: int) -> BoolArray:

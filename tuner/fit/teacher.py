@@ -10,6 +10,7 @@ Niculescu-Mizil, 2006).
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tuner.arrays import FloatArray, IntArray
 from tuner.fit.facts import cell_facts, shape_facts
@@ -42,7 +43,13 @@ class Teacher:
         # A config that failed counts as hopeless.
         regret = np.minimum(np.nan_to_num(problem.regret, nan=_CEILING), _CEILING)
         targets = np.rint(regret * _MILLIONTHS).astype(np.int64)
-        self._cells = _of_cells(problem.shapes, problem, targets)
+        facts = cell_facts(problem.shapes, problem.configs)
+        tried = ~problem.untried
+        self._cells = _of_cells(facts[tried], targets[tried], _trees(problem))
+        if problem.untried.any():
+            # The other forest learns all configs of a shape at once.
+            expected, _ = self._cells.predict(facts[problem.untried])
+            targets[problem.untried] = np.rint(expected[:, 0])
         self._shapes = grow_forest(
             shape_facts(problem.shapes),
             targets,
@@ -75,12 +82,11 @@ class Teacher:
         return regret, np.rint(doubt / _MILLIONTHS) / _MILLIONTHS
 
 
-def _of_cells(shapes: IntArray, problem: Problem, targets: IntArray) -> Forest:
-    facts = cell_facts(shapes, problem.configs)
+def _of_cells(facts: NDArray[np.int32], targets: IntArray, trees: int) -> Forest:
     return grow_forest(
-        facts.reshape(-1, facts.shape[2]),
+        facts,
         targets.reshape(-1, 1),
-        trees=_trees(problem),
+        trees=trees,
         tries=_CELL_TRIES,
         rows=_MOST_CELLS,
         seed=0,

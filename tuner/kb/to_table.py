@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from pydantic import ValidationError
@@ -31,12 +31,14 @@ def table_dict(
     *,
     configs: Sequence[Config] | None = None,
     method: str | None = None,
+    allowed: Callable[[Shape], Collection[int]] | None = None,
 ) -> dict[str, Any]:
     """Return the JSON value of the `latency-table/1` that `records` make, ready to be dumped.
 
     One row a shape, sorted, of all that `configs` were tried on; a column for each of `configs`,
     by default those of the records, sorted by id. Latencies have three decimals of a microsecond;
-    a failure is null, and so is what was not tried. A config that failed and has no timing at all
+    a failure is null, and so is what was not tried. What was not, though it is `allowed`, stands
+    under `untried`. A config that failed and has no timing at all
     is rejected, with its failure on the first shape for the reason. What failed on every shape
     keeps its row.
 
@@ -46,6 +48,7 @@ def table_dict(
             other configs than `configs` are left out.
         configs: the columns, in their order.
         method: how it was timed; by default what the timings say, joined if they differ.
+        allowed: returns the indices of the `configs` that may be used on a shape.
 
     Raises:
         KbError: there is no record, they are of different dtypes or inputs, or a key stands twice.
@@ -70,6 +73,7 @@ def table_dict(
         "rejected": _rejected(columns, shapes, results),
         "shapes": [list(shape) for shape in shapes],
         "latency_us": [[_latency(results.get((s, c))) for c in columns] for s in shapes],
+        "untried": _untried(columns, shapes, results, allowed) if allowed else None,
     }
     value = {name: part for name, part in value.items() if part is not None}
     _check(value)
@@ -125,6 +129,27 @@ def _rejected(
         if failed and len(failed) == len(tried):
             reasons[str(i)] = _reason(*failed[0], len(failed) - 1)
     return reasons
+
+
+def _untried(
+    columns: Sequence[Config],
+    shapes: Sequence[Shape],
+    results: _Results,
+    allowed: Callable[[Shape], Collection[int]],
+) -> dict[str, list[int]] | None:
+    """Return by the index of a shape which columns are without a record, None if all have one.
+
+    A config that was measured nowhere is not spoken of.
+    """
+    timed = {config for (_, config), result in results.items() if isinstance(result, Timing)}
+    found = {}
+    for row, shape in enumerate(shapes):
+        may = allowed(shape)
+        left = [i for i, config in enumerate(columns) if i in may and config in timed]
+        left = [i for i in left if (shape, columns[i]) not in results]
+        if left:
+            found[str(row)] = left
+    return found or None
 
 
 def _reason(shape: Shape, failure: Failure, others: int) -> str:
