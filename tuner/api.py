@@ -141,6 +141,7 @@ def tune_configs(
         source_sha256=sha256,
         axis_names=axes,
         space=Space.of(tuple(config_of(config, i) for i, config in enumerate(configs))),
+        source=path,
         shapes=tuned,
         sanity=None if sanity_shape is None else shapes_of([sanity_shape], axes, "sanity_shape")[0],
         budget_s=budget,

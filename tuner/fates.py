@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from codegen.config import Config
@@ -12,7 +13,7 @@ from tuner.records import Failure, Record, Shape, Timing
 
 __all__ = ["Fate", "fates"]
 
-FateKind = Literal["won", "lost", "rejected", "unmeasured"]
+FateKind = Literal["won", "lost", "rejected", "aside", "unmeasured"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +21,13 @@ class Fate:
     """What became of a candidate.
 
     Attributes:
-        kind: `won` if it is the fastest somewhere; `rejected` if it may not be chosen at all.
+        kind: `won` if it is the fastest somewhere; `rejected` if it may not be chosen at all;
+            `aside` if it is the same to the device as another, which was measured in its place.
         selected: whether the fitted selector can choose it.
         shapes: on how many shapes it was measured, and `won` on how many it is the fastest.
         closest: its least slowdown over the fastest config of a shape, None where unmeasured.
-        failed: on how many shapes it failed; `reason` is that of its rejection, or of the first.
+        failed: on how many shapes it failed; `reason` is that of its rejection, or of the first,
+            or why it was set aside.
     """
 
     config: Config
@@ -45,6 +48,8 @@ class Fate:
                 text = f"lost all {self.shapes}, at best {self.closest:.3f} times the winner"
             case "rejected":
                 return f"rejected: {self._told}"
+            case "aside":
+                return f"set aside: {self._told}"
             case "unmeasured":
                 return "not measured"
         if self.selected:
@@ -61,6 +66,7 @@ def fates(
     records: Sequence[Record],
     rejected: Mapping[str, str],
     selected: Collection[str],
+    aside: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Fate, ...]:
     """Return the fate of each of `configs`, in their order.
 
@@ -69,6 +75,7 @@ def fates(
         records: what is known of them.
         rejected: by config id, why.
         selected: the ids that the fitted selector can choose.
+        aside: by config id, why it was not to be measured.
     """
     timed: dict[str, dict[Shape, float]] = {}
     failed: dict[str, list[tuple[Shape, Failure]]] = {}
@@ -89,6 +96,7 @@ def fates(
             failed.get(config.id, []),
             best,
             rejected.get(config.id),
+            aside.get(config.id),
             selected=config.id in selected,
         )
         for config in configs
@@ -101,14 +109,15 @@ def _fate(
     failed: Sequence[tuple[Shape, Failure]],
     best: Mapping[Shape, tuple[float, str]],
     rejected: str | None,
+    aside: str | None,
     *,
     selected: bool,
 ) -> Fate:
     won = sum(best[shape][1] == config.id for shape in timed)
     kind: FateKind = "won" if won else "lost"
-    reason = rejected
-    if rejected:
-        kind = "rejected"
+    reason = rejected or aside
+    if rejected or aside:
+        kind = "rejected" if rejected else "aside"
     elif not timed:
         kind = "rejected" if failed else "unmeasured"
     if failed and not reason:

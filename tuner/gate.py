@@ -14,13 +14,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from codegen.config import LAUNCH_OPTIONS, Config
+from codegen.config import Config
 from codegen.policy import Policy
 from tuner.cases import Case
 from tuner.errors import CaseError
 from tuner.kb import KnowledgeBase
 from tuner.kb.passes import Pass
 from tuner.ledger import now
+from tuner.no_ops import unknown_options
 from tuner.plan import gate_shapes
 from tuner.progress import Reporter
 from tuner.records import Failure, Record, Scope, Shape, Target
@@ -246,15 +247,10 @@ class _Gate:
         self._kb.keep_passes(self._scope, [_pass(one, self._inputs) for one in kept])
 
     def _note_unknown_options(self) -> None:
-        known = {*self._compiling.options, *LAUNCH_OPTIONS, *self._case.config_param_names}
-        names = dict.fromkeys(
-            name for config in self._case.space.configs for name, _ in config.options
-        )
-        for name in names:
-            if self._compiling.options and name not in known:
-                self._reporter.note(
-                    f"{self._request.target.name} knows no option {name}, and drops it silently"
-                )
+        for name in unknown_options(self._case.space.configs, self._compiling.options):
+            self._reporter.note(
+                f"{self._request.target.name} knows no option {name}, and drops or refuses it"
+            )
 
 
 def _record(judged: Judged, inputs: str) -> Record:

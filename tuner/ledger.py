@@ -43,6 +43,7 @@ class Ledger:
         self._works = {work.shape: work for work in works}
         self._configs = {config.id: config for config in space.configs}
         self._allowed = {work.shape: _allowed(space, scope, work.shape) for work in works}
+        self._aside = {work.shape: _aside(space, scope, work.shape) for work in works}
         self._records: dict[tuple[Shape, str], Record] = {}
         self._failures: dict[str, dict[Shape, Failure]] = {}
         self._timed: set[str] = set()
@@ -66,6 +67,8 @@ class Ledger:
             work is not None
             and (record.dtype, record.inputs) == (work.dtype, work.inputs)
             and record.config.id in self._configs
+            # Measured when it was not known that another is the same.
+            and record.config.id not in self._aside[record.shape]
         )
 
     def _keep(self, record: Record) -> None:
@@ -95,6 +98,17 @@ class Ledger:
     def allowed(self, shape: Shape) -> bool:
         """Say whether any config may be used on `shape`."""
         return bool(self._allowed[shape])
+
+    @property
+    def aside(self) -> Mapping[str, str]:
+        """The configs that are tried on no shape since another is the same to the device; which."""
+        tried = {name for shape in self._works for name in self._allowed[shape]}
+        found: dict[str, str] = {}
+        for shape in self._works:
+            for name, other in self._aside[shape].items():
+                if name not in tried:
+                    found.setdefault(name, other)
+        return found
 
     def missing(self, shape: Shape) -> tuple[Config, ...]:
         """Return the configs that may be used on `shape` and of which nothing is known there."""
@@ -206,9 +220,17 @@ class Ledger:
 
 
 def _allowed(space: Space, scope: Scope, shape: Shape) -> Mapping[str, Config]:
-    sizes = dict(zip(scope.axis_names, shape, strict=True))
-    chosen = (space.configs[index] for index in space.allowed(sizes))
+    chosen = (space.configs[index] for index in space.allowed(_sizes(scope, shape)))
     return {config.id: config for config in chosen}
+
+
+def _aside(space: Space, scope: Scope, shape: Shape) -> Mapping[str, str]:
+    found = space.aside(_sizes(scope, shape)).items()
+    return {space.configs[index].id: space.configs[other].id for index, other in found}
+
+
+def _sizes(scope: Scope, shape: Shape) -> Mapping[str, int]:
+    return dict(zip(scope.axis_names, shape, strict=True))
 
 
 def _reason(found: Sequence[tuple[Shape, Failure]]) -> str:

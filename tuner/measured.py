@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from tuner.records import Record, Scope, Shape
 from tuner.space import Space
@@ -17,6 +18,7 @@ class Task:
     """What is to be measured.
 
     Attributes:
+        source: the kernel's file, for what it does with launch options; None if that is not known.
         shapes: None for all that the kernel comes with.
         sanity: a shape on which every config is tried before any is measured, besides others.
         budget_s: begin no shape after so many seconds; what is being measured then gets a tenth of
@@ -29,6 +31,7 @@ class Task:
     source_sha256: str
     axis_names: tuple[str, ...]
     space: Space
+    source: Path | None = None
     shapes: tuple[Shape, ...] | None = None
     sanity: Shape | None = None
     budget_s: float | None = None
@@ -55,6 +58,7 @@ class Measured:
         works: the shapes that could be measured.
         records: all that is known of them.
         rejected: by config id, why it may not be chosen anywhere.
+        aside: by config id, why it was set aside: another, the same to the device, stands for it.
         method: how times were taken.
         verified: whether outputs were compared with a reference.
         resumed: how many records were there before; `added` by this run.
@@ -68,6 +72,7 @@ class Measured:
     works: tuple[Work, ...]
     records: tuple[Record, ...]
     rejected: Mapping[str, str]
+    aside: Mapping[str, str]
     method: str
     verified: bool
     resumed: int

@@ -16,6 +16,7 @@ from tuner.measured import Measured, Stage, Task
 from tuner.plan import gate_shapes, shapes_ahead, spread_order
 from tuner.progress import Reporter
 from tuner.records import Failure, Scope, Shape, Timing
+from tuner.twins import merged_space, note_aside, reasons_aside
 from tuner.verdicts import (
     check_shapes_left,
     check_something_timed,
@@ -67,9 +68,11 @@ class _Run:
         check_works(surveyed.works, task)
         if task.fresh:
             kb.forget(self._scope)
+        space = merged_space(task, crew, reporter)
         self._ledger = Ledger(
-            kb, self._scope, surveyed.works, task.space, retry_failed=task.retry_failed
+            kb, self._scope, surveyed.works, space, retry_failed=task.retry_failed
         )
+        note_aside(self._ledger.aside, space, reporter)
         for lost in surveyed.lost:
             self._lose(lost)
         for shape in self._ledger.shapes:
@@ -101,6 +104,7 @@ class _Run:
             works=works,
             records=self._ledger.records(),
             rejected=self._ledger.rejected(self._gate),
+            aside=reasons_aside(self._ledger.aside, self._task.space),
             method=self._crew.method,
             verified=self._verified,
             resumed=resumed,

@@ -100,7 +100,10 @@ class TuneOutcome:
         for fate in sorted(self.fates, key=lambda fate: -fate.won):
             yield f"  {fate.config.id:<{width}}  {fate}"
         winners = sum(fate.kind == "won" for fate in self.fates)
-        yield f"{winners} of {len(self.fates)} candidates are the fastest somewhere"
+        aside = len(self.measured.aside)
+        yield f"{winners} of {len(self.fates) - aside} candidates are the fastest somewhere" + (
+            f", {aside} set aside" if aside else ""
+        )
         yield ""
         yield summary(self.fitted)
 
@@ -155,6 +158,7 @@ def deliver(
         configs=measured.space.configs,
         allowed=lambda shape: _allowed(measured, shape),
     )
+    table["rejected"] |= _set_aside(measured)
     if weights:
         table["weights"] = [weights.get(tuple(shape), 1.0) for shape in table["shapes"]]
     table_changed = write_text(table_path, table_text(table))
@@ -179,6 +183,7 @@ def deliver(
             measured.records,
             measured.rejected,
             fitted.manifest.selector.config_ids,
+            measured.aside,
         ),
         measured=measured,
         fitted=fitted,
@@ -199,6 +204,15 @@ def _admitted(measured: Measured) -> list[Record]:
         for record in measured.records
         if isinstance(record.result, Failure) or record.config.id not in measured.rejected
     ]
+
+
+def _set_aside(measured: Measured) -> dict[str, str]:
+    """Return why columns of the table are empty in which another stands for a config, by index."""
+    return {
+        str(i): f"set aside: {measured.aside[config.id]}"
+        for i, config in enumerate(measured.space.configs)
+        if config.id in measured.aside
+    }
 
 
 def _meta(measured: Measured, limits: Limits) -> TuneMeta:

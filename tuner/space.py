@@ -57,12 +57,14 @@ class Space:
         notes: what a user may want to know of the space.
         constraints: in which an axis occurs; the others have been applied.
         subspaces: what holds in ranges of shapes besides.
+        same: by config, the index of the first that is the same to the device; empty if all differ.
     """
 
     configs: tuple[Config, ...]
     notes: tuple[str, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     subspaces: tuple[Subspace, ...] = ()
+    same: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, configs: Iterable[Config]) -> Space:
@@ -111,15 +113,37 @@ class Space:
         """Return the same space with more notes, which come first."""
         return replace(self, notes=(*notes, *self.notes))
 
+    def merged(self, essence: Callable[[Config], Config]) -> Space:
+        """Return the space in which configs of equal `essence` are the same to the device."""
+        first: dict[Config, int] = {}
+        same = tuple(first.setdefault(essence(c), i) for i, c in enumerate(self.configs))
+        return replace(self, same=same if len(first) < len(same) else ())
+
     def allowed(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """Return the indices of the configs that are allowed at a shape, given its sizes by axis.
+
+        Of those that are the same to the device it is the first.
 
         Raises:
             CaseError: a constraint has no value for a config at this shape.
         """
-        if not (self.constraints or self.subspaces):
+        if not (self.constraints or self.subspaces or self.same):
             return tuple(range(len(self.configs)))
-        return tuple(self._allowed(sizes))
+        return tuple(i for i, first in self._firsts(sizes) if i == first)
+
+    def aside(self, sizes: Mapping[str, int]) -> dict[int, int]:
+        """Return the indices of the configs for which another stands at a shape, and of those.
+
+        Raises:
+            CaseError: as `allowed`.
+        """
+        return {i: first for i, first in self._firsts(sizes) if i != first} if self.same else {}
+
+    def _firsts(self, sizes: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+        """Yield what the constraints allow, and the first of them that is the same."""
+        firsts: dict[int, int] = {}
+        for i in self._allowed(sizes):
+            yield i, firsts.setdefault(self.same[i], i) if self.same else i
 
     def is_empty(self, sizes: Mapping[str, int]) -> bool:
         """Say whether no config is allowed at a shape; raises CaseError as `allowed`."""

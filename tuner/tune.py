@@ -71,6 +71,7 @@ def _measured(request: CaseRequest, reporter: Reporter) -> Measured:
                 source_sha256=case.source_sha256,
                 axis_names=case.axis_names,
                 space=case.space,
+                source=case.impl,
                 # A replay knows its own shapes, and no others.
                 shapes=request.shapes or (None if isinstance(crew, Replay) else case.shapes),
                 budget_s=request.budget_s,

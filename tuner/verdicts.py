@@ -72,10 +72,11 @@ def check_shapes_left(ledger: Ledger, lost: Mapping[Shape, str], kernel: str) ->
 
 def check_survivors(ledger: Ledger, gate: Sequence[Shape], task: Task) -> None:
     """Raise TuneError if every candidate is rejected."""
-    rejected = ledger.rejected(gate)
-    if len(rejected) < len(task.space.configs):
+    rejected, aside = ledger.rejected(gate), ledger.aside
+    names = [config.id for config in task.space.configs if config.id not in aside]
+    if len(rejected) < len(names):
         return
-    details = _by_reason({config.id: rejected[config.id] for config in task.space.configs})
+    details = _by_reason({name: rejected[name] for name in names})
     several = len(rejected) > 1
     raise TuneError(
         f"all {len(rejected)} candidates are rejected"

@@ -13,11 +13,11 @@ import pytest
 from tuner.cases import load_case
 from tuner.errors import ToolchainError
 from tuner.gate import Gated, GateRequest, gate_case
+from tuner.overflow import Overflow
 from tuner.progress import Quiet
 from tuner.records import Shape
 from tuner.toolchains.environment import find_toolchain
 from tuner.toolchains.targets import TARGETS
-from tuner.toolchains.verdict import Overflow
 
 CASES = Path(__file__).parents[1] / "cases"
 

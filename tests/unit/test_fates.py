@@ -55,6 +55,16 @@ def test_the_fastest_of_a_shape_has_won_there() -> None:
     }
 
 
+def test_one_that_another_stands_for_was_set_aside() -> None:
+    """It is neither rejected nor merely not measured, and says why."""
+    configs = [config(1), config(2)]
+    found = fates(configs, [record(1, 8, 5.0)], {}, set(), {config(2).id: "the same as BLOCK=1"})
+    assert [(fate.kind, str(fate)) for fate in found] == [
+        ("won", "won 1 of 1"),
+        ("aside", "set aside: the same as BLOCK=1"),
+    ]
+
+
 def test_of_equals_one_has_won() -> None:
     """Wins add up to the number of shapes."""
     found = fates([config(1), config(2)], [record(1, 8, 5.0), record(2, 8, 5.0)], {}, set())

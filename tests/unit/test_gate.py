@@ -22,6 +22,7 @@ from tuner.cli import cli
 from tuner.errors import ToolchainError
 from tuner.gate import Gated, GateRequest, gate_case
 from tuner.kb import KnowledgeBase
+from tuner.overflow import Overflow
 from tuner.progress import Quiet
 from tuner.records import Failure
 from tuner.toolchains.answers import parse_answer
@@ -29,7 +30,7 @@ from tuner.toolchains.compiler_text import read_ascend, read_gpu
 from tuner.toolchains.environment import MARKER, Marker, Toolchain
 from tuner.toolchains.recipes import RECIPES
 from tuner.toolchains.targets import TARGETS, parse_targets, target_of_device
-from tuner.toolchains.verdict import KEPT, Overflow, Verdict, worst
+from tuner.toolchains.verdict import KEPT, Verdict, worst
 
 FAKE = Path(__file__).parents[1] / "fake_toolchain.py"
 ASCEND, HOPPER = TARGETS["ascend910b3"], TARGETS["sm_90"]

@@ -178,3 +178,31 @@ def test_two_ledgers_at_once_agree_in_the_end(kb: KnowledgeBase) -> None:
     other.refresh()
     assert one.records() == other.records()
     assert [r.result for r in one.records()] == [timing(1.0), timing(3.0)]
+
+
+def test_what_another_stands_for_is_neither_missing_nor_known(kb: KnowledgeBase) -> None:
+    """Not even where it was measured before; to a ledger that sets none aside it is known yet."""
+    before = ledger(kb)
+    for config in (A, B, C):
+        before.add((4,), config.id, timing() if config != C else failure("wrong"))
+    before.commit()
+    merged = SPACE.merged(lambda config: config if config == A else B)
+    found = ledger(kb, space=merged)
+    assert found.aside == {C.id: B.id}
+    assert [record.config for record in found.records()] == [A, B]
+    assert found.missing((8,)) == (A, B)
+    assert found.rejected(GATE) == {}
+    found.refresh()
+    assert found.resumed == len(found.records()) == 2
+    assert ledger(kb).resumed == 3
+
+
+def test_one_that_stands_for_others_somewhere_is_not_set_aside(kb: KnowledgeBase) -> None:
+    """Only on the shapes where it is the first; once these are dropped it is."""
+    few = Subspace(when=(("N", (16, None)),), values=(("B", (3,)),))
+    space = Space(configs=(A, B, C), subspaces=(few,)).merged(lambda _: A)
+    found = ledger(kb, space=space)
+    assert (found.missing((4,)), found.missing((16,))) == ((A,), (C,))
+    assert found.aside == {B.id: A.id}
+    found.drop((16,))
+    assert found.aside == {B.id: A.id, C.id: A.id}

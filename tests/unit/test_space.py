@@ -200,3 +200,33 @@ def test_a_space_can_be_sent_to_another_process() -> None:
     again = pickle.loads(pickle.dumps(found))  # noqa: S301
     assert again == found
     assert again.allowed({"M": 16, "N": 1}) == (0,)
+
+
+def without_warps(config: Config) -> Config:
+    """Return what of `config` counts on a device that ignores warps."""
+    return Config(params=config.params, options=config.options)
+
+
+def test_of_configs_that_are_the_same_to_the_device_the_first_is_allowed() -> None:
+    """The others are set aside, and it is said for which."""
+    merged = space({"B": [1, 2], "num_warps": [8, 4, 2]}).merged(without_warps)
+    assert merged.allowed({"M": 1, "N": 1}) == (0, 3)
+    assert merged.aside({"M": 1, "N": 1}) == {1: 0, 2: 0, 4: 3, 5: 3}
+    assert len(merged.configs) == 6
+
+
+def test_where_all_differ_nothing_is_merged() -> None:
+    """The space is as it was."""
+    plain = space({"B": [1, 2]})
+    assert plain.merged(without_warps) == plain
+    assert plain.aside({"M": 1, "N": 1}) == {}
+
+
+def test_the_first_that_a_shape_allows_stands_for_the_others() -> None:
+    """No shape gets a config that its constraints forbid, and none is without the essence of it."""
+    few = Subspace(when=(("M", (1, 9)),), values=(("num_warps", (4, 2)),))
+    given = {"B": [1, 2], "num_warps": [8, 4, 2]}
+    merged = space(given, "B <= N", subspaces=(few,)).merged(without_warps)
+    assert merged.allowed({"M": 10, "N": 2}) == (0, 3)
+    assert merged.allowed({"M": 9, "N": 2}) == (1, 4)
+    assert merged.aside({"M": 9, "N": 1}) == {2: 1}

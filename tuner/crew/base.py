@@ -91,6 +91,13 @@ class Crew(Protocol):
     def compiles(self) -> bool:
         """Whether a first launch compiles, for whoever launches the same afterwards too."""
 
+    @property
+    def options(self) -> tuple[str, ...] | None:
+        """Which launch options an NPU's compiler knows, none if it does not say; None elsewhere.
+
+        Known once `target` has returned.
+        """
+
     def target(self) -> Target:
         """Return what they all measure on; raises DeviceError if that differs among them."""
 

@@ -23,6 +23,7 @@ class Replay:
 
     devices = 1
     compiles = False
+    options = None
 
     def __init__(self, path: Path, axis_names: tuple[str, ...]) -> None:
         """Read the table.

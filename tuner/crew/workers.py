@@ -77,6 +77,11 @@ class Workers:
         """Whether a first launch compiles: on all but a CPU, where Triton only interprets."""
         return any(place.device.kind != "cpu" for place in self._places)
 
+    @property
+    def options(self) -> tuple[str, ...] | None:
+        """Which launch options an NPU's compiler knows, none if it does not say; None elsewhere."""
+        return next((place.ready.options for place in self._places if place.ready), None)
+
     @contextmanager
     def enlarged(self, more: int) -> Iterator[None]:
         """Have `more` workers share the devices for a while, to try configs out, not to time."""

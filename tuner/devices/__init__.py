@@ -10,7 +10,7 @@ from __future__ import annotations
 from tuner.devices.base import Device, Launch, Times
 from tuner.devices.names import DeviceName, parse_devices
 
-__all__ = ["Device", "DeviceName", "Launch", "Times", "open_device", "parse_devices"]
+__all__ = ["Device", "DeviceName", "Launch", "Times", "open_device", "options_of", "parse_devices"]
 
 
 def open_device(name: DeviceName) -> Device:
@@ -30,3 +30,15 @@ def open_device(name: DeviceName) -> Device:
     from tuner.devices.cuda import Cuda  # noqa: PLC0415
 
     return Cuda()
+
+
+def options_of(name: DeviceName) -> tuple[str, ...] | None:
+    """Return which launch options an NPU's compiler knows; None for other kinds of device.
+
+    Called where `name` has been opened.
+    """
+    if name.kind != "npu":
+        return None
+    from tuner.devices.npu.options import launch_options  # noqa: PLC0415
+
+    return launch_options()

@@ -2,56 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tuner.printable import printable
 from tuner.records import Failure
 
-__all__ = ["KEPT", "Overflow", "Verdict", "compile_failure", "worst"]
+__all__ = ["KEPT", "Verdict", "compile_failure", "worst"]
 
 _LINE = 600
-_OVERFLOW = re.compile(
-    r"(?P<memory>\w{1,40}) overflow, needs (?P<needed>\d{1,20}) (?P<unit>bits|bytes) and "
-    r"(?P<available>\d{1,20}) are available"
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overflow:
-    """A memory of the device that a config asks too much of.
-
-    Attributes:
-        memory: `ub`, `cc` or `cbuf` as Ascend's compiler calls them, or `shared`.
-        needed, available: in `unit`, `bits` or `bytes`.
-    """
-
-    memory: str
-    needed: int
-    available: int
-    unit: str
-
-    def failure(self, line: str = "") -> Failure:
-        """Return it as a failure; `line` is the compiler's own."""
-        text = f"{self.memory} overflow, needs {self.needed} {self.unit} and {self.available} "
-        text += "are available"
-        if line:
-            text += f": {printable(line, limit=_LINE)}"
-        return Failure(kind="resources", message=text)
-
-    @classmethod
-    def of(cls, failure: Failure | None) -> Overflow | None:
-        """Return the overflow that `failure` was made of; None if it was made of something else."""
-        match = _OVERFLOW.match(failure.message) if failure else None
-        if match is None:
-            return None
-        return cls(
-            memory=match["memory"],
-            needed=int(match["needed"]),
-            available=int(match["available"]),
-            unit=match["unit"],
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

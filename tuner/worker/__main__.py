@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from codegen.errors import CodegenError
-from tuner.devices import open_device
+from tuner.devices import open_device, options_of
 from tuner.errors import CaseError, DeviceError
 from tuner.records import Shape
 from tuner.worker import values
@@ -55,7 +55,8 @@ def _serve(pipe: Connection) -> None:
     except CodegenError as error:
         pipe.send(_refused(error))
         return
-    pipe.send(Ready(target=device.target(), method=device.method))
+    options = options_of(setup.device)
+    pipe.send(Ready(target=device.target(), method=device.method, options=options))
 
     def say(message: Message) -> None:
         pipe.send(message)

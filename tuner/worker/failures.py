@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from codegen.errors import shown
+from tuner.overflow import ascend_overflow
 from tuner.records import Failure
 from tuner.worker.values import reason
 
@@ -30,11 +31,24 @@ _WORDS: dict[str, _Kind] = {
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return the failure that `error`, raised by a kernel, stands for."""
+    """Return the failure that `error`, raised by a kernel, stands for.
+
+    What Ascend's compiler says of on-chip memory reads as a verdict of the gate, whatever the
+    exception's type: `MLIRCompilationError` holds all that was printed.
+    """
+    if overflow := ascend_overflow(_said(error)):
+        return overflow
     message = reason(error)
     if isinstance(error, KeyboardInterrupt | SystemExit):
         message = f"it raised {type(error).__name__}({shown(str(error))[1:-1]})"
     return Failure(kind=_kind(error, message), message=message)
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException:  # noqa: BLE001 (an exception of a user's may fail at being printed)
+        return ""
 
 
 def _kind(error: BaseException, message: str) -> _Kind:

@@ -151,10 +151,16 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """The kernel is loaded, the device open."""
+    """The kernel is loaded, the device open.
+
+    Attributes:
+        options: the launch options that an NPU's compiler knows, none if it does not say; None on
+            another device.
+    """
 
     target: Target
     method: str
+    options: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,13 +16,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tuner.no_ops import without_no_ops
 from tuner.toolchains.service.driver import Built, Captured, activate, grid_of
 from tuner.toolchains.service.gpu import said_of
 
 __all__ = ["Ascend"]
-
-# What of the options reaches the compiler in SIMT mode alone.
-_SIMT_ONLY = ("num_warps", "num_stages", "num_ctas", "warp_size")
 
 
 class Ascend:
@@ -146,9 +144,7 @@ class Ascend:
         configs: Any,
         *rest: Any,  # noqa: ARG002
     ) -> None:
-        told = dict(options.__dict__)
-        if not options.force_simt_only:
-            told = {name: value for name, value in told.items() if name not in _SIMT_ONLY}
+        told = without_no_ops(options.__dict__, options.__dict__)
         parts = (function.cache_key, signature, constants, told, configs[0].to_dict())
         self._launches.append(
             Captured(

@@ -1,0 +1,1 @@
+"""Triton's backends: there is one."""
