@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from tuner.deploy import load_deployed_selector
     from tuner.fit import fit_table
     from tuner.outcome import TuneOutcome
+    from tuner.search.asking import Search
     from tuner.table import read_table
 
 __all__ = [
     "Config",
+    "Search",
     "TuneOutcome",
     "fit_table",
     "load_deployed_selector",
@@ -40,6 +42,7 @@ __all__ = [
 
 _HOMES = {
     "Config": "codegen.config",
+    "Search": "tuner.search.asking",
     "TuneOutcome": "tuner.outcome",
     "fit_table": "tuner.fit",
     "load_deployed_selector": "tuner.deploy",

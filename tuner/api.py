@@ -17,6 +17,7 @@ from tuner.arguments import (
     config_of,
     inputs_of,
     limits_of,
+    search_of,
     shapes_of,
     source_of,
     weights_of,
@@ -33,6 +34,7 @@ from tuner.measuring import measure
 from tuner.outcome import Delivery, TuneOutcome, check_delivery, deliver
 from tuner.progress import Quiet, Reporter
 from tuner.records import Shape
+from tuner.search import Search
 from tuner.shipment import pickled, pickled_into, shipment
 from tuner.space import Space
 from tuner.worker.messages import ObjectKernel
@@ -67,6 +69,7 @@ def tune_configs(
     kb: Path | str | None = None,
     fresh: bool = False,
     retry_failed: bool = False,
+    search: Search | None = None,
     reporter: Reporter | None = None,
 ) -> TuneOutcome:
     """Measure `configs` on `shapes`, fit a selector, and write its manifest under `cache_dir`.
@@ -101,6 +104,8 @@ def tune_configs(
         kb: the knowledge base, if it is to be another.
         fresh: measure all again.
         retry_failed: try again what failed before.
+        search: measure some of the configs only, chosen as results come, such as
+            `Search(trials=64, seed=0)`.
         reporter: who shows progress; nobody if None.
 
     Raises:
@@ -147,6 +152,7 @@ def tune_configs(
         budget_s=budget,
         fresh=fresh,
         retry_failed=retry_failed,
+        search=search_of(search),
     )
     base = Path(kb) if kb is not None else (root / _KB_NAME if root else knowledge_base())
     shows = reporter or Quiet()

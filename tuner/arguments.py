@@ -18,6 +18,7 @@ from codegen.words import first_error
 from tuner.errors import CaseError
 from tuner.printable import printable
 from tuner.records import Shape
+from tuner.search import SAMPLERS, Search
 from tuner.worker.messages import Limits
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "config_of",
     "inputs_of",
     "limits_of",
+    "search_of",
     "shapes_of",
     "source_of",
     "weights_of",
@@ -188,6 +190,23 @@ def limits_of(
         _check_number("budget_s", budget_s, above=0)
     limits = Limits(timeout_s=timeout_s, warmup=warmup, repeat=repeat, tolerance=tolerance)
     return limits, budget_s
+
+
+def search_of(search: Any) -> Search | None:
+    """Return `search`; raises CaseError if it is no `Search`, or says what cannot be."""
+    if search is None:
+        return None
+    if not isinstance(search, Search):
+        raise CaseError(
+            f"{type(search).__name__} is not a Search",
+            where="search",
+            remedy="pass Search(trials=64)",
+        )
+    _check_count("search.trials", search.trials, least=1)
+    _check_count("search.seed", search.seed, least=0)
+    if search.sampler is not None:
+        check_one_of("search.sampler", search.sampler, SAMPLERS)
+    return search
 
 
 def weights_of(

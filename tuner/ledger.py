@@ -12,9 +12,10 @@ from tuner.records import STRIKES, Failure, Record, Scope, Shape, Timing
 from tuner.space import Space
 from tuner.worker.messages import Work
 
-__all__ = ["Ledger", "now"]
+__all__ = ["DEADLY", "Ledger", "now"]
 
-_DEADLY = frozenset({"crash", "hang"})
+# Kinds of failure that cost a worker.
+DEADLY = frozenset({"crash", "hang"})
 
 
 def now() -> str:
@@ -109,6 +110,15 @@ class Ledger:
                 if name not in tried:
                     found.setdefault(name, other)
         return found
+
+    def allowed_ids(self, shape: Shape) -> tuple[str, ...]:
+        """Return the ids of the configs that may be used on `shape`."""
+        return tuple(self._allowed[shape])
+
+    def result(self, shape: Shape, config: str) -> Timing | Failure | None:
+        """Return what is known of a config on `shape`, None if nothing is."""
+        record = self._records.get((shape, config))
+        return record.result if record else None
 
     def missing(self, shape: Shape) -> tuple[Config, ...]:
         """Return the configs that may be used on `shape` and of which nothing is known there."""
@@ -209,7 +219,7 @@ class Ledger:
         for config, by_shape in self._failures.items():
             found = sorted(by_shape.items())
             wrong = [item for item in found if item[1].kind == "wrong"]
-            deaths = sum(failure.kind in _DEADLY for failure in by_shape.values())
+            deaths = sum(failure.kind in DEADLY for failure in by_shape.values())
             tried = [s for s in gate if s in self._works and config in self._allowed[s]]
             everywhere = bool(tried) and config not in self._timed and set(tried) <= set(by_shape)
             if wrong:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from codegen.config import Config
 from tuner.records import Record, Scope, Shape
+from tuner.search.asking import Search
 from tuner.space import Space
 from tuner.worker.messages import Work
 
@@ -25,6 +27,7 @@ class Task:
             that more.
         fresh: forget what is known, and measure all of it again.
         retry_failed: try again what failed before.
+        search: measure some configs, chosen as results come; all of them if None.
     """
 
     kernel: str
@@ -37,6 +40,7 @@ class Task:
     budget_s: float | None = None
     fresh: bool = False
     retry_failed: bool = False
+    search: Search | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,6 +69,7 @@ class Measured:
         unfinished: shapes that the budget left with configs unmeasured.
         lost: shapes on which nothing can be measured, and why.
         devices: how many measured at once; `gate` and `timing` tell how long it took.
+        search: how configs were chosen, where not all were to be measured.
     """
 
     scope: Scope
@@ -82,3 +87,12 @@ class Measured:
     devices: int
     gate: Stage
     timing: Stage
+    search: Search | None = None
+
+    @property
+    def configs(self) -> tuple[Config, ...]:
+        """The candidates: the space's, of a search those of which anything is known."""
+        if self.search is None:
+            return self.space.configs
+        known = {record.config for record in self.records}
+        return tuple(config for config in self.space.configs if config in known)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from codegen.config import Config
 from tuner.crew import Crew, DeviceGone, Done, Event, Outcome, ShapeLost
+from tuner.inquiry import Inquiry
+from tuner.jobs import Untried, by_config, by_shape
 from tuner.kb import KnowledgeBase
 from tuner.ledger import Ledger, now
 from tuner.measured import Measured, Stage, Task
 from tuner.plan import gate_shapes, shapes_ahead, spread_order
 from tuner.progress import Reporter
 from tuner.records import Failure, Scope, Shape, Timing
+from tuner.search import Ask
 from tuner.twins import merged_space, note_aside, reasons_aside
 from tuner.verdicts import (
     check_shapes_left,
@@ -34,11 +36,12 @@ _TRIALS_A_HELPER = 6
 # What is being measured when the budget is spent gets a tenth of it more before it is dropped.
 _GRACE = 1.1
 
-Untried: TypeAlias = Mapping[Shape, Sequence[Config]]
+# What the reporter is told of jobs: each config, each shape, or nothing yet.
+_Told: TypeAlias = Literal["configs", "shapes", "nothing"]
 
 
 def measure(task: Task, crew: Crew, kb: KnowledgeBase, reporter: Reporter) -> Measured:
-    """Gate, verify and measure all configs of `task` on all its shapes.
+    """Gate, verify and measure all configs of `task` on all its shapes, or what its search asks.
 
     What the knowledge base knows is taken from there; what is new is durable there as it comes,
     whatever happens afterwards.
@@ -79,17 +82,19 @@ class _Run:
             if not self._ledger.allowed(shape):
                 self._lose(ShapeLost(shape=shape, message="the space allows no config on it"))
         check_shapes_left(self._ledger, self._lost, task.kernel)
-        self._gate = self._gate_of_those_left()
+        # Of a search no shape is set apart: each batch is tried where it is timed.
+        self._gate = () if task.search else self._gate_of_those_left()
+        self._inquiry = Inquiry(task.search, task.space, self._ledger) if task.search else None
+        self._device = ""
 
     def all(self) -> Measured:
         gate, timing = Stage(), Stage()
         resumed = self._ledger.resumed
         try:
-            with self._crew.enlarged(self._helpers()):
-                self._run_gate(gate)
-                check_survivors(self._ledger, self._gate, self._task)
-                self._compile_ahead(gate)
-            self._run_timing(timing)
+            if self._inquiry:
+                self._run_search(self._inquiry, gate, timing)
+            else:
+                self._run_all(gate, timing)
         finally:
             self._ledger.commit()
         self._ledger.refresh()
@@ -109,12 +114,22 @@ class _Run:
             verified=self._verified,
             resumed=resumed,
             added=self._ledger.added,
-            unfinished=sum(bool(self._left(work.shape)) for work in works),
+            unfinished=self._inquiry.unfinished
+            if self._inquiry
+            else sum(bool(self._left(work.shape)) for work in works),
             lost=self._lost,
             devices=self._crew.devices,
             gate=gate,
             timing=timing,
+            search=self._task.search,
         )
+
+    def _run_all(self, gate: Stage, timing: Stage) -> None:
+        with self._crew.enlarged(self._helpers()):
+            self._run_gate(gate)
+            check_survivors(self._ledger, self._gate, self._task)
+            self._compile_ahead(gate)
+        self._run_timing(timing)
 
     # ---- The gate: every config on a few shapes, in parallel, before anything is timed --------
 
@@ -132,12 +147,12 @@ class _Run:
 
     def _try_all(self, stage: Stage) -> None:
         untried = {shape: self._untried(shape) for shape in self._gate}
-        self._try(stage, "gate", untried, _by_config(untried, self._crew.devices))
+        self._try(stage, "gate", untried, by_config(untried, self._crew.devices))
 
     def _compile_ahead(self, stage: Stage) -> None:
         """Have compiled in parallel what else must be before all can be timed, one by one."""
         untried = {shape: self._untried(shape) for shape in self._ahead()}
-        self._try(stage, "compile", untried, _by_shape(untried, self._crew.devices))
+        self._try(stage, "compile", untried, by_shape(untried, self._crew.devices))
 
     def _ahead(self) -> tuple[Shape, ...]:
         """Return what the gate leaves to be compiled, in shapes for which that is done."""
@@ -151,10 +166,9 @@ class _Run:
         return tuple(c for c in self._ledger.untried(shape) if c.id not in rejected)
 
     def _helpers(self) -> int:
-        """Return how many more than the devices are to try configs out: as there are cores for."""
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        """Return how many more than the devices are to try configs out."""
         trials = sum(len(self._untried(shape)) for shape in {*self._gate, *self._ahead()})
-        return max(0, min(_MOST_HELPERS, cores - 1, trials // _TRIALS_A_HELPER))
+        return min(_cores_free(), trials // _TRIALS_A_HELPER)
 
     def _try(self, stage: Stage, name: str, untried: Untried, jobs: Sequence[Job]) -> None:
         """Try configs on shapes, all workers at once."""
@@ -162,7 +176,7 @@ class _Run:
         if not trials or self._is_late():
             return
         self._reporter.stage(name, trials)
-        tried = self._follow(iter(jobs), stage, by_config=True)
+        tried = self._follow(iter(jobs), stage, told="configs")
         if not self._is_late():
             for _ in range(trials - tried):  # On these it has been found superfluous.
                 self._reporter.advance("", None, None)
@@ -175,7 +189,7 @@ class _Run:
         todo = [shape for shape in order if self._left(shape)]
         if todo and not self._is_late():
             self._reporter.stage("measure", len(todo))
-            self._follow(self._timing_jobs(todo), stage, by_config=False)
+            self._follow(self._timing_jobs(todo), stage, told="shapes")
 
     def _timing_jobs(self, todo: Sequence[Shape]) -> Iterator[Job]:
         for shape in todo:
@@ -190,6 +204,42 @@ class _Run:
         rejected = self._ledger.rejected(self._gate)
         return tuple(c for c in self._ledger.missing(shape) if c.id not in rejected)
 
+    # ---- Searching: batch after batch, each tried in parallel, then timed ----------------------
+
+    def _run_search(self, inquiry: Inquiry, trying: Stage, timing: Stage) -> None:
+        asks = inquiry.next()
+        left = inquiry.left
+        if not asks or self._is_late():
+            return
+        self._reporter.stage("search", left)
+        with self._crew.enlarged(min(_cores_free(), left // _TRIALS_A_HELPER)):
+            while asks and not self._is_late():
+                for ask in asks:
+                    self._answer(ask, trying, timing)
+                if not self._is_late():
+                    inquiry.settle()
+                asks = inquiry.next()
+                left = self._advance(inquiry.left if asks else 0, left, ask.shape)
+
+    def _answer(self, ask: Ask, trying: Stage, timing: Stage) -> None:
+        """Try the configs of `ask`, all workers at once, and time those that pass on one."""
+        asked = {config.id for config in ask.configs}
+        untried = {ask.shape: [c for c in self._untried(ask.shape) if c.id in asked]}
+        if not self._is_late():
+            self._follow(iter(by_shape(untried, self._crew.devices)), trying, told="nothing")
+        left = self._left(ask.shape) if self._ledger.has(ask.shape) else ()
+        configs = tuple(config for config in left if config.id in asked)
+        if configs and not self._is_late():
+            job = Job(steps=(Step(shape=ask.shape, configs=configs),), measure=True)
+            self._follow(iter([job]), timing, told="nothing")
+
+    def _advance(self, left: int, before: int, shape: Shape) -> int:
+        """Show how many configs were done, or turned out to be superfluous; return `left`."""
+        best = self._ledger.best(shape) if self._ledger.has(shape) else None
+        for _ in range(before - left):
+            self._reporter.advance(self._device, shape, best)
+        return left
+
     # ---- Both ----------------------------------------------------------------------------------
 
     def _is_late(self) -> bool:
@@ -197,13 +247,13 @@ class _Run:
         budget_s = self._task.budget_s
         return budget_s is not None and monotonic() >= self._began + budget_s
 
-    def _follow(self, jobs: Iterator[Job], stage: Stage, *, by_config: bool) -> int:
+    def _follow(self, jobs: Iterator[Job], stage: Stage, *, told: _Told) -> int:
         """Take down what the crew says of `jobs`, make it durable; return how many outcomes."""
         began, outcomes = monotonic(), 0
         budget_s = self._task.budget_s
         until = None if budget_s is None else self._began + _GRACE * budget_s
         for event in self._crew.run(jobs, wanted=self._is_wanted, until=until):
-            self._take(event, stage, by_config=by_config)
+            self._take(event, stage, told=told)
             outcomes += isinstance(event, Outcome)
         stage.wall_s += monotonic() - began
         return outcomes
@@ -211,17 +261,17 @@ class _Run:
     def _is_wanted(self, shape: Shape, config: str) -> bool:
         return self._ledger.has(shape) and config not in self._ledger.rejected(self._gate)
 
-    def _take(self, event: Event, stage: Stage, *, by_config: bool) -> None:
+    def _take(self, event: Event, stage: Stage, *, told: _Told) -> None:
         match event:
             case Outcome(device=device, shape=shape, config=config, result=result):
                 if self._ledger.has(shape):
                     self._note(shape, config, result)
-                if by_config or isinstance(result, Failure):
+                if told == "configs" or isinstance(result, Failure):
                     # At once: what kills is not to be let loose again after a kill.
                     self._ledger.commit()
                 if isinstance(result, Failure):
                     self._reporter.failure(shape, config, result)
-                if by_config:
+                if told == "configs":
                     self._reporter.advance(device, None, None)
             case ShapeLost():
                 self._lose(event)
@@ -229,10 +279,11 @@ class _Run:
                 self._reporter.note(f"{device} is given up: {message}")
             case Done(device=device, shapes=shapes):
                 self._ledger.commit()
+                self._device = device
                 stage.busy_s += event.busy_s
                 stage.samples += event.samples
                 stage.late += event.late
-                if not by_config:
+                if told == "shapes":
                     shape = shapes[0]
                     self._reporter.advance(device, shape, self._ledger.best(shape))
 
@@ -249,40 +300,7 @@ class _Run:
             self._reporter.note(f"shape {in_brackets(lost.shape)} is left out: {lost.message}")
 
 
-def _by_config(untried: Untried, devices: int) -> list[Job]:
-    """Return jobs of some configs each, on all shapes that they are untried on."""
-    jobs = []
-    for part in _parts([c for found in untried.values() for c in found], 2 * devices):
-        steps = tuple(
-            Step(shape=shape, configs=chosen)
-            for shape, found in untried.items()
-            if (chosen := tuple(config for config in found if config.id in part))
-        )
-        jobs.append(Job(steps=steps, measure=False))
-    return jobs
-
-
-def _by_shape(untried: Untried, devices: int) -> list[Job]:
-    """Return jobs of some configs each, on one shape."""
-    jobs = []
-    parts = -(-2 * devices // max(1, len(untried)))
-    for shape, found in untried.items():
-        for part in _parts(found, parts):
-            chosen = tuple(config for config in found if config.id in part)
-            jobs.append(Job(steps=(Step(shape=shape, configs=chosen),), measure=False))
-    return jobs
-
-
-def _parts(configs: Sequence[Config], count: int) -> list[set[str]]:
-    """Deal the configs' ids out to at most `count` parts, the first those with the largest blocks.
-
-    These take a compiler longest: begun last, they would be waited for.
-    """
-    by_cost = sorted({c.id: c for c in configs}.values(), key=_cost, reverse=True)
-    parts = [{config.id for config in by_cost[first::count]} for first in range(count)]
-    return [part for part in parts if part]
-
-
-def _cost(config: Config) -> int:
-    """Return the product of the config's sizes: how much code it may become."""
-    return prod(v for v in dict(config.params).values() if isinstance(v, int) and v > 0)
+def _cores_free() -> int:
+    """Return for how many helpers there are cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+    return max(0, min(_MOST_HELPERS, cores - 1))

@@ -59,7 +59,7 @@ class TuneOutcome:
     Attributes:
         manifest_path: the manifest, to be compiled by `codegen emit`.
         table_path: the latency table that it was fitted to.
-        fates: of every candidate, in the order of the space.
+        fates: of every candidate, in the order of the space; after a search of those measured.
         measured: all that is known, and how long it took.
         fitted: the selector, its score, and whether the manifest changed.
         table_changed: whether the table's file did.
@@ -96,14 +96,17 @@ class TuneOutcome:
         """Yield the report: what was measured, each candidate's fate, the selector."""
         yield from _measuring_lines(self.measured)
         yield ""
-        width = min(60, max(len(fate.config.id) for fate in self.fates))
-        for fate in sorted(self.fates, key=lambda fate: -fate.won):
+        told = [fate for fate in self.fates if not self.measured.search or _is_telling(fate)]
+        width = min(60, max((len(fate.config.id) for fate in told), default=0))
+        for fate in sorted(told, key=lambda fate: -fate.won):
             yield f"  {fate.config.id:<{width}}  {fate}"
         winners = sum(fate.kind == "won" for fate in self.fates)
-        aside = len(self.measured.aside)
+        aside = sum(fate.config.id in self.measured.aside for fate in self.fates)
         yield f"{winners} of {len(self.fates) - aside} candidates are the fastest somewhere" + (
             f", {aside} set aside" if aside else ""
         )
+        if rest := len(self.fates) - len(told):
+            yield f"{plural(rest, 'candidate')} more lost everywhere"
         yield ""
         yield summary(self.fitted)
 
@@ -155,7 +158,7 @@ def deliver(
     table = table_dict(
         measured.scope,
         _admitted(measured),
-        configs=measured.space.configs,
+        configs=measured.configs,
         allowed=lambda shape: _allowed(measured, shape),
     )
     table["rejected"] |= _set_aside(measured)
@@ -179,7 +182,7 @@ def deliver(
         manifest_path=directory / MANIFEST_NAME,
         table_path=table_path,
         fates=fates(
-            measured.space.configs,
+            measured.configs,
             measured.records,
             measured.rejected,
             fitted.manifest.selector.config_ids,
@@ -193,8 +196,16 @@ def deliver(
 
 
 def _allowed(measured: Measured, shape: Shape) -> frozenset[int]:
+    """Return the indices of `measured.configs` that may be used on `shape`."""
     sizes = dict(zip(measured.scope.axis_names, shape, strict=True))
-    return frozenset(measured.space.allowed(sizes))
+    space = measured.space
+    ids = {space.configs[i].id for i in space.allowed(sizes)}
+    return frozenset(i for i, config in enumerate(measured.configs) if config.id in ids)
+
+
+def _is_telling(fate: Fate) -> bool:
+    """Say whether a fate is worth a line where there are hundreds: not of one that only lost."""
+    return fate.kind != "lost" or fate.selected or fate.failed > 0
 
 
 def _admitted(measured: Measured) -> list[Record]:
@@ -210,7 +221,7 @@ def _set_aside(measured: Measured) -> dict[str, str]:
     """Return why columns of the table are empty in which another stands for a config, by index."""
     return {
         str(i): f"set aside: {measured.aside[config.id]}"
-        for i, config in enumerate(measured.space.configs)
+        for i, config in enumerate(measured.configs)
         if config.id in measured.aside
     }
 
@@ -225,7 +236,17 @@ def _meta(measured: Measured, limits: Limits) -> TuneMeta:
         notes.append(f"left out, since nothing runs on them: {plural(len(measured.lost), 'shape')}")
     if measured.unfinished:
         notes.append(f"not measured with all configs: {plural(measured.unfinished, 'shape')}")
+    if measured.search:
+        notes.append(_searched(measured))
     return TuneMeta(path_used="tuner tune", warmup=limits.warmup, repeat=limits.repeat, notes=notes)
+
+
+def _searched(measured: Measured) -> str:
+    configs, shapes = measured.configs, len(measured.works)
+    return (
+        f"searched: {len(configs):,} of {len(measured.space.configs):,} configs measured, "
+        f"{len(measured.records) / shapes:.0f} a shape on {plural(shapes, 'shape')}"
+    )
 
 
 def _measuring_lines(measured: Measured) -> Iterator[str]:
@@ -235,8 +256,11 @@ def _measuring_lines(measured: Measured) -> Iterator[str]:
     yield f"method    {measured.method}"
     text = f"{measured.added} new, {measured.resumed} known before"
     yield f"results   {text}"
+    if measured.search:
+        yield f"search    {_searched(measured).removeprefix('searched: ')}"
     if gate.wall_s or timing.wall_s:
-        text = f"gate {gate.wall_s:.1f} s, measuring {timing.wall_s:.1f} s"
+        name = "trying" if measured.search else "gate"
+        text = f"{name} {gate.wall_s:.1f} s, measuring {timing.wall_s:.1f} s"
         if timing.wall_s and timing.busy_s:
             share = timing.busy_s / (timing.wall_s * measured.devices)
             text += f" with the device {share:.0%} busy at timed work"

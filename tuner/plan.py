@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from math import prod
 
@@ -11,7 +11,7 @@ import numpy as np
 from tuner.arrays import FloatArray
 from tuner.records import Shape
 
-__all__ = ["gate_shapes", "shapes_ahead", "spread_order"]
+__all__ = ["gate_shapes", "nearest_first", "shapes_ahead", "spread_order"]
 
 # One shape of each kind that a compiler may treat apart, and no more: each costs every config a
 # compilation.
@@ -78,6 +78,18 @@ def spread_order(shapes: Sequence[Shape], first: Sequence[Shape] = ()) -> tuple[
         distance = np.minimum(distance, _distances(points, rest[farthest]))
         distance[farthest] = -np.inf
     return tuple(order)
+
+
+def nearest_first(shape: Shape, others: Iterable[Shape]) -> tuple[Shape, ...]:
+    """Return `others`, the nearest to `shape` in the logarithm of its sizes first."""
+    given = tuple(others)
+    if not given:
+        return ()
+    points = np.log2(np.array(given, dtype=np.float64).reshape(len(given), -1) + 1)
+    offsets = points - np.log2(np.array(shape, dtype=np.float64) + 1)
+    distance = np.sqrt((offsets**2).sum(axis=1)).round(9).tolist()
+    order = sorted(range(len(given)), key=lambda i: (distance[i], given[i]))
+    return tuple(given[i] for i in order)
 
 
 def _distances(points: FloatArray, shape: Shape) -> FloatArray:

@@ -76,7 +76,7 @@ class Space:
         given = tuple(configs)
         _check_some(given, "configs")
         kept = tuple(dict.fromkeys(given))
-        return cls(configs=kept, notes=(*_repeated(given), *_many(kept)))
+        return cls(configs=kept, notes=tuple(_repeated(given)))
 
     @classmethod
     def build(
@@ -104,7 +104,7 @@ class Space:
         kept = tuple(dict.fromkeys(configs))
         return cls(
             configs=kept,
-            notes=(*_left_out(candidates, left), *_repeated(configs), *_many(kept)),
+            notes=(*_left_out(candidates, left), *_repeated(configs)),
             constraints=tuple(local),
             subspaces=tuple(subspaces),
         )
@@ -118,6 +118,14 @@ class Space:
         first: dict[Config, int] = {}
         same = tuple(first.setdefault(essence(c), i) for i, c in enumerate(self.configs))
         return replace(self, same=same if len(first) < len(same) else ())
+
+    def size_notes(self) -> tuple[str, ...]:
+        """Return what whoever is about to measure all configs may want to know."""
+        n = len(self.configs)
+        if n <= _MANY_CONFIGS:
+            return ()
+        many = f"{n:,} configs are more than {_MANY_CONFIGS}: trying them takes long"
+        return (f"{many}; --search measures some of them",)
 
     def allowed(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """Return the indices of the configs that are allowed at a shape, given its sizes by axis.
@@ -242,9 +250,3 @@ def _repeated(configs: Sequence[Config]) -> Iterator[str]:
     if twice:
         verb = "configs stand" if len(twice) > 1 else "config stands"
         yield f"{len(twice)} {verb} more than once and is tried once: {listed(twice)}"
-
-
-def _many(configs: Sequence[Config]) -> Iterator[str]:
-    """Yield what makes the search long."""
-    if len(configs) > _MANY_CONFIGS:
-        yield f"{len(configs):,} configs are more than {_MANY_CONFIGS}: trying them takes long"

@@ -18,6 +18,7 @@ from tuner.measuring import measure
 from tuner.outcome import Delivery, TuneOutcome, check_delivery, deliver
 from tuner.progress import Reporter
 from tuner.records import Shape
+from tuner.search.asking import Search
 from tuner.worker.messages import CaseKernel, Limits
 
 __all__ = ["CaseRequest", "kernel_of", "tune_case"]
@@ -31,7 +32,7 @@ class CaseRequest:
         devices: several of a kind share the work.
         kb: the knowledge base's file; it is made if it is not there.
         shapes: instead of those that the case names.
-        budget_s, fresh, retry_failed: as in `Task`.
+        budget_s, fresh, retry_failed, search: as in `Task`.
     """
 
     case: Case
@@ -43,6 +44,7 @@ class CaseRequest:
     budget_s: float | None = None
     fresh: bool = False
     retry_failed: bool = False
+    search: Search | None = None
 
 
 def tune_case(request: CaseRequest, reporter: Reporter) -> TuneOutcome:
@@ -59,7 +61,8 @@ def tune_case(request: CaseRequest, reporter: Reporter) -> TuneOutcome:
 
 def _measured(request: CaseRequest, reporter: Reporter) -> Measured:
     case = request.case
-    for note in (*case.space.notes, *_passed_on(case)):
+    size_notes = () if request.search else case.space.size_notes()
+    for note in (*case.space.notes, *size_notes, *_passed_on(case)):
         reporter.note(note)
     _check_shapes(request.shapes, case)
     check_delivery(request.delivery, replayed=request.devices[0].table)
@@ -77,6 +80,7 @@ def _measured(request: CaseRequest, reporter: Reporter) -> Measured:
                 budget_s=request.budget_s,
                 fresh=request.fresh,
                 retry_failed=request.retry_failed,
+                search=request.search,
             )
             return measure(task, crew, kb, reporter)
     finally:

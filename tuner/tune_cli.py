@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tuner.errors import TuneError
     from tuner.progress import Reporter
     from tuner.records import Shape
+    from tuner.search.asking import Search
     from tuner.tune import CaseRequest
 
 __all__ = ["run", "tune"]
@@ -114,6 +115,27 @@ _OPTIONS = (
         "--budget",
         type=Duration(),
         help="Begin nothing new after, say, 10m; what is being measured gets a tenth more.",
+    ),
+    click.option(
+        "--search",
+        is_flag=True,
+        help="Measure some of the candidates only, chosen as results come: for large spaces.",
+    ),
+    click.option(
+        "--trials",
+        type=click.IntRange(1, 100_000),
+        help="With --search, the most candidates that are measured on a shape.  [default: 64]",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        help="With --search, of what is drawn at random.  [default: 0]",
+    ),
+    click.option(
+        "--sampler",
+        type=click.Choice(["surrogate", "tpe", "evolution", "random"]),
+        help="With --search, who chooses.  [default: surrogate; evolution where more than 10 "
+        "params vary]",
     ),
     click.option("--fresh", is_flag=True, help="Measure again what is known; the old is archived."),
     click.option("--retry-failed", is_flag=True, help="Try again what failed before."),
@@ -216,7 +238,8 @@ def run(case: Path, **options: Any) -> int:
 def _request(case: Path, **options: Any) -> CaseRequest:
     from tuner.needs import need  # noqa: PLC0415
 
-    need("numpy", "yaml")
+    search = _search(**options)
+    need("numpy", "yaml", *(["optuna"] if search else []))
     from tuner.cases import load_case  # noqa: PLC0415
     from tuner.devices.names import parse_devices  # noqa: PLC0415
     from tuner.home import knowledge_base, replays  # noqa: PLC0415
@@ -250,6 +273,7 @@ def _request(case: Path, **options: Any) -> CaseRequest:
         budget_s=options["budget"],
         fresh=options["fresh"],
         retry_failed=options["retry_failed"],
+        search=search,
     )
 
 
@@ -266,6 +290,18 @@ def _shapes(
     from tuner.ranges import parse_ranges, shapes_within  # noqa: PLC0415
 
     return shapes_within(parse_ranges(ranges, case.axis_names), points or _POINTS)
+
+
+def _search(*, search: bool, **options: Any) -> Search | None:
+    given = {name: options[name] for name in ("trials", "seed", "sampler")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not search:
+        for name in given:
+            raise click.UsageError(f"--{name} is of no use without --search; add it")
+        return None
+    from tuner.search.asking import Search  # noqa: PLC0415
+
+    return Search(**given)
 
 
 @contextlib.contextmanager

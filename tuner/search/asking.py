@@ -1,0 +1,44 @@
+"""Asking: what a search wants to know next, and what it has been told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from codegen.config import Config
+from tuner.records import Shape
+
+__all__ = ["DEFAULT_TRIALS", "SAMPLERS", "Ask", "SamplerName", "Search", "Times"]
+
+SamplerName: TypeAlias = Literal["surrogate", "tpe", "evolution", "random"]
+SAMPLERS: tuple[SamplerName, ...] = ("surrogate", "tpe", "evolution", "random")
+DEFAULT_TRIALS = 64
+
+# By shape, then by the index of a config, in the order in which they were asked for: the time in
+# microseconds, None of one that failed.
+Times: TypeAlias = Mapping[Shape, Mapping[int, float | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """How to search instead of measuring all.
+
+    Attributes:
+        trials: the most configs that are asked for on a shape; 1 or more.
+        seed: of all that is drawn at random; 0 or more.
+        sampler: who proposes configs; None for the surrogate, or evolution where more than 10
+            params vary.
+    """
+
+    trials: int = DEFAULT_TRIALS
+    seed: int = 0
+    sampler: SamplerName | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """Configs to be tried and timed on a shape, none of which was asked for there before."""
+
+    shape: Shape
+    configs: tuple[Config, ...]
