@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection, Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,18 @@ from codegen.config import Config
 from tuner.records import Shape
 from tuner.space import Space, combinations
 
-__all__ = ["AXES", "CONSTRAINTS", "PARAMETERS", "SHAPES", "latency_us", "space", "table"]
+__all__ = [
+    "AXES",
+    "CONSTRAINTS",
+    "PARAMETERS",
+    "SHAPES",
+    "case",
+    "latency_us",
+    "some",
+    "space",
+    "table",
+    "table_of",
+]
 
 AXES = ("M", "N", "K")
 PARAMETERS = {
@@ -81,14 +93,61 @@ def latency_us(shape: Shape, config: Config) -> float:
     return (_LAUNCH_US + waves * (body + 0.6) + summing) * _ripple(shape, config)
 
 
-def table(path: Path, shapes: tuple[Shape, ...] = SHAPES, configs: int | None = None) -> Path:
-    """Write the latency table of the first `configs` configs, of all by default, to `path`."""
-    chosen = space().configs[:configs]
-    path.write_text(json.dumps(_table(shapes, chosen)))
+def some(every: int) -> tuple[Config, ...]:
+    """Return one config of so many, spread over the space."""
+    return space().configs[::every]
+
+
+def table(
+    path: Path,
+    configs: Sequence[Config],
+    shapes: Sequence[Shape] = SHAPES,
+    failing: Collection[tuple[Shape, str]] = (),
+) -> Path:
+    """Write a latency table to `path`, with holes on the shapes and of the configs of `failing`."""
+    value = table_of(shapes, configs)
+    for shape, row in zip(shapes, value["latency_us"], strict=True):
+        for i, config in enumerate(configs):
+            row[i] = None if (shape, config.id) in failing else row[i]
+    path.write_text(json.dumps(value))
     return path
 
 
-def _table(shapes: tuple[Shape, ...], configs: tuple[Config, ...]) -> dict[str, Any]:
+def case(place: Path, configs: Sequence[Config]) -> Path:
+    """Write a case with these candidates to `place`; it can be replayed, and not be run."""
+    place.mkdir()
+    (place / "impl.py").write_text(
+        _MODEL.replace("Model", "ModelNew").replace("b)", "b, config=None)")
+    )
+    (place / "base.py").write_text(_MODEL + _INPUTS)
+    names = [name for name in PARAMETERS if not name.startswith("num_")]
+    sample = {
+        "op_name": "synthetic",
+        "shape_expr": "(a.shape[0], b.shape[1], a.shape[1])",
+        "config_param_names": names,
+        "autotune": {"key": list(AXES), "configs": [config.all_kwargs() for config in configs]},
+    }
+    (place / "sample.json").write_text(json.dumps(sample))
+    return place
+
+
+_MODEL = """class Model:
+    def forward(self, a, b):
+        return a @ b
+"""
+_INPUTS = """
+
+def get_init_inputs():
+    return []
+
+
+def get_inputs_dyn_list():
+    return []
+"""
+
+
+def table_of(shapes: Sequence[Shape], configs: Sequence[Config]) -> dict[str, Any]:
+    """Return a latency table as JSON."""
     return {
         "format": "latency-table/1",
         "kernel": "synthetic",

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import synthetic
 from tuning import (
     CONVERTED,
     FICKLE,
@@ -100,6 +101,38 @@ def test_the_second_time_nothing_is_new_and_nothing_changes(tuner: Tuner, case: 
     assert "gate" not in err
     assert f"{case / 'manifest.json'}: unchanged" in out
     assert f"{case / 'latencies.json'}: unchanged" in out
+
+
+@pytest.mark.parametrize("command", ["tune", "run"])
+def test_a_search_measures_as_many_as_it_may(tuner: Tuner, tmp_path: Path, command: str) -> None:
+    """It says how many that were of how many; the same command again measures nothing."""
+    case = copy_of(FICKLE, tmp_path / "case", ["good", "better"])
+    options = ("--search", "--trials", "1", "--seed", "3")
+    status, out, err = tuner(command, case, *options)
+    assert status == 0
+    assert "search: 3 to do" in err
+    assert "gate: " not in err
+    assert len(results_in(Path("home/kb.sqlite"))) == 3
+    if command == "tune":
+        assert "search    1 of 2 configs measured, 1 a shape on 3 shapes" in out
+        assert "results   0 new, 3 known before" in tuner("tune", case, *options)[1]
+
+
+def test_of_a_large_space_a_search_is_recommended_and_not_to_who_searches(
+    tuner: Tuner, tmp_path: Path
+) -> None:
+    """The note names the option; with it there is none."""
+    configs = synthetic.some(15)
+    case = synthetic.case(tmp_path / "case", configs)
+    shapes = synthetic.SHAPES[:2]
+    table = synthetic.table(tmp_path / "table.json", configs, shapes)
+    told = f"{len(configs)} configs are more than 300: trying them takes long; --search measures"
+    assert told in tuner("tune", case, "--device", f"replay:{table}", "-o", "all")[2]
+    options = ("--search", "--trials", "8", "--sampler", "random")
+    status, out, err = tuner("tune", case, "--device", f"replay:{table}", "-o", "some", *options)
+    assert status == 0
+    assert "trying them takes long" not in err
+    assert "of 359 configs measured" in out
 
 
 def test_quiet_prints_nothing(tuner: Tuner, case: Path) -> None:
@@ -214,6 +247,12 @@ def test_run_reports_what_the_dispatch_is_worth(tuner: Tuner, case: Path) -> Non
         (("case", "--timeout", "0s"), "'0s' is not a duration"),
         (("case", "--repeat", "0"), "0 is not in the range"),
         (("case", "--tolerance", "0"), "0.0 is not in the range"),
+        (("case", "--search", "--trials", "0"), "0 is not in the range"),
+        (("case", "--search", "--seed", "-1"), "-1 is not in the range"),
+        (("case", "--search", "--sampler", "luck"), "'luck' is not one of"),
+        (("case", "--trials", "8"), "--trials is of no use without --search; add it"),
+        (("case", "--seed", "8"), "--seed is of no use without --search; add it"),
+        (("case", "--sampler", "tpe"), "--sampler is of no use without --search; add it"),
         (("case", "--kb", "."), "is a directory; name a file"),
         (("case", "--kb", "case/impl.py"), "case/impl.py: is not a SQLite database"),
         (("case", "--kb", "/proc/kb.sqlite"), "/proc"),
@@ -369,13 +408,22 @@ def test_a_missing_package_is_named(
     )
 
 
+def test_a_search_needs_optuna(tuner: Tuner, case: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing else does."""
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert tuner("tune", case, "-q")[0] == 0
+    status, _, err = tuner("tune", case, "--search")
+    assert status == 2
+    assert error_line(err).startswith("tuner: optuna: is not installed; ")
+
+
 def test_help_needs_nothing_but_click() -> None:
     """`tuner tune --help` is quick: no numpy, pydantic or rich."""
     code = (
         "import sys; sys.argv = ['tuner', 'tune', '--help']\n"
         "from tuner.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
-        "heavy = {'numpy', 'pydantic', 'rich', 'yaml', 'torch'} & set(sys.modules)\n"
+        "heavy = {'numpy', 'optuna', 'pydantic', 'rich', 'yaml', 'torch'} & set(sys.modules)\n"
         "sys.exit(f'imported: {heavy}' if heavy else 0)\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

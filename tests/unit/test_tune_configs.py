@@ -18,7 +18,7 @@ import pytest
 from tuning import CPU, MATMUL_TABLE, records_in
 
 from codegen.config import Config
-from tuner import tune_configs
+from tuner import Search, tune_configs
 from tuner.errors import CaseError, DeviceError, TuneError
 from tuner.home import knowledge_base
 from tuner.records import Shape
@@ -142,6 +142,13 @@ def test_all_kinds_of_configs(kernel: Any) -> None:
     ]
 
 
+def test_a_search_measures_some(kernel: Any) -> None:
+    """One of two configs on each shape, the same one."""
+    outcome = tuned(kernel, search=Search(trials=1))
+    assert len(outcome.measured.records) == 3
+    assert len(outcome.fates) == 1
+
+
 def test_inputs_may_be_a_mapping(kernel: Any) -> None:
     """By shape; all shapes have to be in it."""
     inputs = {shape: kernel.inputs_of(shape) for shape in SHAPES}
@@ -233,6 +240,10 @@ def test_a_replay_needs_no_inputs(kernel: Any) -> None:
         ({"timeout_s": float("inf")}, "timeout_s: inf is out of range"),
         ({"tolerance": "1"}, "tolerance: '1' is out of range"),
         ({"budget_s": -1}, "budget_s: -1 is out of range"),
+        ({"search": True}, "search: bool is not a Search; pass Search(trials=64)"),
+        ({"search": Search(trials=0)}, "search.trials: 0 is out of range; use an integer, 1"),
+        ({"search": Search(seed=-1)}, "search.seed: -1 is out of range; use an integer, 0"),
+        ({"search": Search(sampler="luck")}, "search.sampler: 'luck' is not known; use "),
         ({"weights": {(5,): 1}}, r"weights: \(5,\) is not one of the shapes"),
         ({"weights": {(4,): 0}}, "weights: 0 is out of range"),
         ({"inputs_by_shape": 7}, "inputs_by_shape: int is neither a mapping nor a function"),

@@ -64,8 +64,8 @@ class Searcher:
         self._out: set[int] = set()
         self._shared: list[int] | None = None
         self._trials = {s: min(trials, len(found)) for s, found in self._allowed.items()}
-        # Where all can be measured, there is nothing to be kept back.
-        kept = min(_SHARED, trials // 4)
+        # Where all can be measured, or nobody else has winners, there is nothing to be kept back.
+        kept = min(_SHARED, trials // 4) if len(allowed) > 1 else 0
         self._first = {
             s: most if most == len(self._allowed[s]) else most - kept
             for s, most in self._trials.items()
