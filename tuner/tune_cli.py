@@ -137,6 +137,12 @@ _OPTIONS = (
         help="With --search, who chooses.  [default: surrogate; evolution where more than 10 "
         "params vary]",
     ),
+    click.option(
+        "--adaptive",
+        is_flag=True,
+        help="Measure all candidates on some of the shapes only, and on others those that may be "
+        "best there: about a third of the measurements.",
+    ),
     click.option("--fresh", is_flag=True, help="Measure again what is known; the old is archived."),
     click.option("--retry-failed", is_flag=True, help="Try again what failed before."),
     click.option(
@@ -239,7 +245,7 @@ def _request(case: Path, **options: Any) -> CaseRequest:
     from tuner.needs import need  # noqa: PLC0415
 
     search = _search(**options)
-    need("numpy", "yaml", *(["optuna"] if search else []))
+    need("numpy", "yaml", *(["optuna"] if search and not search.adaptive else []))
     from tuner.cases import load_case  # noqa: PLC0415
     from tuner.devices.names import parse_devices  # noqa: PLC0415
     from tuner.home import knowledge_base, replays  # noqa: PLC0415
@@ -292,16 +298,19 @@ def _shapes(
     return shapes_within(parse_ranges(ranges, case.axis_names), points or _POINTS)
 
 
-def _search(*, search: bool, **options: Any) -> Search | None:
+def _search(*, search: bool, adaptive: bool, **options: Any) -> Search | None:
+    if search and adaptive:
+        raise click.UsageError("--search and --adaptive are two ways to measure less; give one")
     given = {name: options[name] for name in ("trials", "seed", "sampler")}
     given = {name: value for name, value in given.items() if value is not None}
     if not search:
         for name in given:
             raise click.UsageError(f"--{name} is of no use without --search; add it")
-        return None
+        if not adaptive:
+            return None
     from tuner.search.asking import Search  # noqa: PLC0415
 
-    return Search(**given)
+    return Search(**given, adaptive=adaptive)
 
 
 @contextlib.contextmanager

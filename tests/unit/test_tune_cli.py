@@ -251,6 +251,8 @@ def test_run_reports_what_the_dispatch_is_worth(tuner: Tuner, case: Path) -> Non
         (("case", "--search", "--seed", "-1"), "-1 is not in the range"),
         (("case", "--search", "--sampler", "luck"), "'luck' is not one of"),
         (("case", "--trials", "8"), "--trials is of no use without --search; add it"),
+        (("case", "--adaptive", "--trials", "8"), "--trials is of no use without --search; add it"),
+        (("case", "--adaptive", "--search"), "--search and --adaptive are two ways to measure"),
         (("case", "--seed", "8"), "--seed is of no use without --search; add it"),
         (("case", "--sampler", "tpe"), "--sampler is of no use without --search; add it"),
         (("case", "--kb", "."), "is a directory; name a file"),

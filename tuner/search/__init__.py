@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from codegen.config import Config
 from tuner.records import Shape
-from tuner.search.asking import DEFAULT_TRIALS, SAMPLERS, Ask, SamplerName, Search
+from tuner.search.adaptive import AdaptiveSearcher
+from tuner.search.asking import DEFAULT_TRIALS, SAMPLERS, Ask, Chooser, SamplerName, Search
 from tuner.search.encoding import encoded
 from tuner.search.proposers import ModelProposer, Proposer, RandomProposer
 from tuner.search.searcher import Searcher
@@ -20,7 +21,7 @@ _MOST_MODELLED = 10
 
 def searcher_of(
     search: Search, configs: Sequence[Config], allowed: Mapping[Shape, Collection[str]]
-) -> Searcher:
+) -> Chooser:
     """Return a searcher that begins anew.
 
     Args:
@@ -28,6 +29,8 @@ def searcher_of(
         configs: of the space, each once.
         allowed: by shape, the ids of those that may be used there.
     """
+    if search.adaptive:
+        return AdaptiveSearcher(configs, allowed)
     proposer = _proposer(search, configs)
     return Searcher(configs, allowed, proposer, trials=search.trials)
 
