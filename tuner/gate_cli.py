@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from codegen.command import Command, say
-from tuner.tune_cli import Duration, Shapes
+from tuner.option_types import Duration, Shapes
 
 if TYPE_CHECKING:
     from tuner.errors import TuneError

@@ -207,6 +207,8 @@ class _Run:
     # ---- Searching: batch after batch, each tried in parallel, then timed ----------------------
 
     def _run_search(self, inquiry: Inquiry, trying: Stage, timing: Stage) -> None:
+        if self._ledger.resumed:
+            self._reporter.note("the search goes through its questions again, as far as known")
         asks = inquiry.next()
         left = inquiry.left
         if not asks or self._is_late():
@@ -223,6 +225,8 @@ class _Run:
 
     def _answer(self, ask: Ask, trying: Stage, timing: Stage) -> None:
         """Try the configs of `ask`, all workers at once, and time those that pass on one."""
+        if not self._ledger.has(ask.shape):
+            return
         asked = {config.id for config in ask.configs}
         untried = {ask.shape: [c for c in self._untried(ask.shape) if c.id in asked]}
         if not self._is_late():

@@ -34,7 +34,9 @@ def recorded(kernel: str, shapes: int, every: int = 1) -> tuple[tuple[Config, ..
     step = max(1, len(table.shapes) // shapes)
     rows = zip(table.shapes.tolist()[::step], table.latency_us.tolist()[::step], strict=True)
     return configs, {
-        tuple(shape): {c.id: None if us[i] != us[i] else us[i] for c, i in zip(configs, columns, strict=True)}
+        tuple(shape): {
+            c.id: None if us[i] != us[i] else us[i] for c, i in zip(configs, columns, strict=True)
+        }
         for shape, us in list(rows)[:shapes]
     }
 

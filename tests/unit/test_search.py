@@ -434,10 +434,10 @@ def test_progress_counts_configs_to_the_end(replayed: Replayed) -> None:
 def test_on_a_device_what_is_wrong_anywhere_is_rejected(tmp_path: Path) -> None:
     """Workers try and time each batch; failures are records, and are not repeated."""
     case = copy_of(FICKLE, tmp_path / "case", ["good", "better", "wrong_at_32", "late_raise"])
-    wanted = request(
-        case, tmp_path, devices=(CPU,), shapes=((4,), (32,), (64,)), search=Search(trials=4)
-    )
+    shapes = ((4,), (32,), (3000,), (64,))
+    wanted = request(case, tmp_path, devices=(CPU,), shapes=shapes, search=Search(trials=4))
     outcome = tune_case(wanted, Quiet())
+    assert set(outcome.measured.lost) == {(3000,)}
     found = results_in(wanted.kb)
     assert found[(32,), "wrong_at_32"] == "wrong"
     assert {found[(n,), m] for n in (4, 32, 64) for m in ("good", "better")} == {"timed"}

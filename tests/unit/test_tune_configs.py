@@ -240,7 +240,7 @@ def test_a_replay_needs_no_inputs(kernel: Any) -> None:
         ({"timeout_s": float("inf")}, "timeout_s: inf is out of range"),
         ({"tolerance": "1"}, "tolerance: '1' is out of range"),
         ({"budget_s": -1}, "budget_s: -1 is out of range"),
-        ({"search": True}, "search: bool is not a Search; pass Search(trials=64)"),
+        ({"search": True}, r"search: bool is not a Search; pass Search\(trials=64\)"),
         ({"search": Search(trials=0)}, "search.trials: 0 is out of range; use an integer, 1"),
         ({"search": Search(seed=-1)}, "search.seed: -1 is out of range; use an integer, 0"),
         ({"search": Search(sampler="luck")}, "search.sampler: 'luck' is not known; use "),
