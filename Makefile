@@ -7,7 +7,7 @@ TORCH ?= yes
 BIN := .venv/bin
 READY_TO_TEST := $(if $(filter yes,$(TORCH)),.venv/.torch,.venv/.dev)
 
-.PHONY: demo test toolchain check bench bench-selectors generated clean
+.PHONY: demo test toolchain check bench bench-selectors bench-search generated clean
 
 demo: .venv/.demo
 	@rm -rf .demo && mkdir .demo
@@ -42,6 +42,11 @@ bench: .venv/.dev
 # How good fitted selectors are on shapes left out, rivals beside them: a quarter of an hour.
 bench-selectors: .venv/.dev
 	$(BIN)/python tests/bench/selectors_unseen.py
+
+# How much less searching and adaptive measuring measure, by tables: a quarter of an hour.
+bench-search: .venv/.dev
+	$(BIN)/python tests/bench/search_evaluations.py
+	$(BIN)/python tests/bench/adaptive_saves.py
 
 # What generated/ holds: three kernels, fitted to what was recorded of them and emitted again.
 generated: .venv/.demo
