@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import shlex
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from codegen.command import Command, say
-from tuner.option_types import Duration, Shapes
+from tuner.tune_options import POINTS, with_options
 
 if TYPE_CHECKING:
     from tuner.cases import Case
@@ -24,130 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["run", "tune"]
 
-_PATH = click.Path(path_type=Path)
 _INTERRUPTED = 130
-_POINTS = 40
 # Ctrl-C, what a scheduler sends, and what comes when the terminal is closed.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def _options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that `tune` and `run` share, in the order of the help."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-_OPTIONS = (
-    click.argument("case", type=_PATH, metavar="CASE"),
-    click.option(
-        "--device",
-        default="cpu",
-        show_default=True,
-        help="cpu; cuda:0, or several as cuda:0,cuda:1; npu:0; or replay:TABLE.json, which "
-        "measures nothing and answers from a recorded latency table.",
-    ),
-    click.option("--shapes", type=Shapes(), help='Such as "1,224,224;1,384,384".'),
-    click.option(
-        "--ranges",
-        help='Instead of a list: shapes drawn from ranges of axes, as "M=1..8192,N=4096,'
-        'K=64..8192:64", the last in multiples of 64.',
-    ),
-    click.option(
-        "--points",
-        type=click.IntRange(1, 100_000),
-        help=f"How many shapes to draw from --ranges.  [default: {_POINTS}]",
-    ),
-    click.option("--impl", type=_PATH, help="The implementation.  [default: CASE/impl.py]"),
-    click.option("--space", type=_PATH, help="The search space.  [default: CASE/tune.yaml]"),
-    click.option(
-        "-o",
-        "--output",
-        type=_PATH,
-        help="A directory for what is written.  [default: the implementation's]",
-    ),
-    click.option(
-        "--kb",
-        type=_PATH,
-        help="The knowledge base, which keeps every measurement.  [default: kb.sqlite under "
-        "$TUNED_DISPATCH_HOME or the user's data directory]",
-    ),
-    click.option(
-        "--budget",
-        type=Duration(),
-        help="Begin nothing new after, say, 10m; what is being measured gets a tenth more.",
-    ),
-    click.option(
-        "--search",
-        is_flag=True,
-        help="Measure some of the candidates only, chosen as results come: for large spaces.",
-    ),
-    click.option(
-        "--trials",
-        type=click.IntRange(1, 100_000),
-        help="With --search, the most candidates that are measured on a shape.  [default: 64]",
-    ),
-    click.option(
-        "--seed",
-        type=click.IntRange(0, 2**32 - 1),
-        help="With --search, of what is drawn at random.  [default: 0]",
-    ),
-    click.option(
-        "--sampler",
-        type=click.Choice(["surrogate", "tpe", "evolution", "random"]),
-        help="With --search, who chooses.  [default: surrogate; evolution where more than 10 "
-        "params vary]",
-    ),
-    click.option(
-        "--adaptive",
-        is_flag=True,
-        help="Measure all candidates on some of the shapes only, and on others those that may be "
-        "best there: about a third of the measurements.",
-    ),
-    click.option("--fresh", is_flag=True, help="Measure again what is known; the old is archived."),
-    click.option("--retry-failed", is_flag=True, help="Try again what failed before."),
-    click.option(
-        "--selector",
-        type=click.Choice(["tree", "bucket", "constant"]),
-        default="tree",
-        show_default=True,
-    ),
-    click.option("--max-leaves", type=click.IntRange(1, 10_000), default=64, show_default=True),
-    click.option("--max-depth", type=click.IntRange(1, 64), default=7, show_default=True),
-    click.option(
-        "--outside",
-        type=click.Choice(["default", "nearest", "raise"]),
-        default="default",
-        show_default=True,
-        help="What a shape outside the tuned range gets.",
-    ),
-    click.option(
-        "--repeat",
-        type=click.IntRange(1, 10_000),
-        default=15,
-        show_default=True,
-        help="The most timed launches of a config on a shape; fewer where 5 agree.",
-    ),
-    click.option("--warmup", type=click.IntRange(0, 1000), default=1, show_default=True),
-    click.option(
-        "--timeout",
-        type=Duration(),
-        default="60s",
-        show_default=True,
-        help="The longest that compiling and running a config once may take.",
-    ),
-    click.option(
-        "--tolerance",
-        type=click.FloatRange(0, 10, min_open=True),
-        help="By how much an output may differ, relative.  [default: by dtype]",
-    ),
-    click.option("--force", is_flag=True, help="Overwrite files that are not ours."),
-    click.option("-q", "--quiet", is_flag=True, help="No progress, no report; errors only."),
-)
-
-
 @click.command(cls=Command)
-@_options
+@with_options
 def tune(case: Path, **options: Any) -> int:
     """Tune CASE on a device and write its manifest.
 
@@ -180,7 +63,7 @@ def tune(case: Path, **options: Any) -> int:
 
 
 @click.command(cls=Command)
-@_options
+@with_options
 def run(case: Path, **options: Any) -> int:
     """Tune CASE, emit its dispatch, check it, time it, and report.
 
@@ -256,7 +139,7 @@ def _shapes(
         raise click.UsageError("give --shapes or --ranges, not both")
     from tuner.ranges import parse_ranges, shapes_within  # noqa: PLC0415
 
-    return shapes_within(parse_ranges(ranges, case.axis_names), points or _POINTS)
+    return shapes_within(parse_ranges(ranges, case.axis_names), points or POINTS)
 
 
 def _search(*, search: bool, adaptive: bool, **options: Any) -> Search | None:

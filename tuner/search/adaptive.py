@@ -80,7 +80,7 @@ class AdaptiveSearcher:
         return self._asks(self._safe(self._known(shapes)))
 
     def tell(self, ask: Ask, times: Mapping[str, float | None], out: Collection[str]) -> None:
-        """Take the answers to `ask`, as `Searcher.tell` does."""
+        """Take the answers to `ask`, as `Chooser.tell` has it."""
         known = self._times.setdefault(ask.shape, {})
         for config in ask.configs:
             known[self._index[config.id]] = times.get(config.id)

@@ -89,14 +89,7 @@ class Searcher:
         return self._asks(self._missing(live, self._shared)) or self._asks(self._safe(live))
 
     def tell(self, ask: Ask, times: Mapping[str, float | None], out: Collection[str]) -> None:
-        """Take the answers to `ask`.
-
-        Args:
-            ask: as it was returned.
-            times: by config id the time in microseconds, None for one that failed, or that was
-                not measured since it was known not to be right.
-            out: ids of configs that are not to be tried anywhere any more.
-        """
+        """Take the answers to `ask`, as `Chooser.tell` has it."""
         for config in ask.configs:
             self._times[ask.shape][self._index[config.id]] = times.get(config.id)
         self._out |= {self._index[name] for name in out}
