@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Literal, TypeAlias
 
@@ -36,8 +36,9 @@ _TRIALS_A_HELPER = 6
 # What is being measured when the budget is spent gets a tenth of it more before it is dropped.
 _GRACE = 1.1
 
-# What the reporter is told of jobs: each config, each shape, or nothing yet.
-_Told: TypeAlias = Literal["configs", "shapes", "nothing"]
+# What the reporter is told of jobs: each config, each shape, each config of a shape when that is
+# done, or nothing yet.
+_Told: TypeAlias = Literal["configs", "shapes", "asked", "nothing"]
 
 
 def measure(task: Task, crew: Crew, kb: KnowledgeBase, reporter: Reporter) -> Measured:
@@ -86,6 +87,10 @@ class _Run:
         self._gate = () if task.search else self._gate_of_those_left()
         self._inquiry = Inquiry(task.search, task.space, self._ledger) if task.search else None
         self._device = ""
+        # Of a search: how many configs are being asked for on each shape, and how many of them the
+        # reporter has been shown.
+        self._asked: dict[Shape, int] = {}
+        self._shown = 0
 
     def all(self) -> Measured:
         gate, timing = Stage(), Stage()
@@ -216,32 +221,40 @@ class _Run:
         self._reporter.stage("search", left)
         with self._crew.enlarged(min(_cores_free(), left // _TRIALS_A_HELPER)):
             while asks and not self._is_late():
-                for ask in asks:
-                    self._answer(ask, trying, timing)
+                self._asked = {ask.shape: len(ask.configs) for ask in asks}
+                self._answer(asks, trying, timing)
                 if not self._is_late():
                     inquiry.settle()
+                shape = asks[-1].shape
                 asks = inquiry.next()
-                left = self._advance(inquiry.left if asks else 0, left, ask.shape)
+                left = self._advance(inquiry.left if asks else 0, left, shape)
 
-    def _answer(self, ask: Ask, trying: Stage, timing: Stage) -> None:
-        """Try the configs of `ask`, all workers at once, and time those that pass on one."""
-        if not self._ledger.has(ask.shape):
-            return
-        asked = {config.id for config in ask.configs}
-        untried = {ask.shape: [c for c in self._untried(ask.shape) if c.id in asked]}
-        if not self._is_late():
-            self._follow(iter(by_shape(untried, self._crew.devices)), trying, told="nothing")
-        left = self._left(ask.shape) if self._ledger.has(ask.shape) else ()
-        configs = tuple(config for config in left if config.id in asked)
-        if configs and not self._is_late():
-            job = Job(steps=(Step(shape=ask.shape, configs=configs),), measure=True)
-            self._follow(iter([job]), timing, told="nothing")
+    def _answer(self, asks: Sequence[Ask], trying: Stage, timing: Stage) -> None:
+        """Try the configs of `asks`, all workers at once; time those that pass, one a device."""
+        asked = {ask.shape: {config.id for config in ask.configs} for ask in asks}
+        untried = {
+            shape: tuple(config for config in self._untried(shape) if config.id in names)
+            for shape, names in asked.items()
+            if self._ledger.has(shape)
+        }
+        self._follow(iter(by_shape(untried, self._crew.devices)), trying, told="nothing")
+        self._follow(self._asked_jobs(asked), timing, told="asked")
+
+    def _asked_jobs(self, asked: Mapping[Shape, Collection[str]]) -> Iterator[Job]:
+        for shape, names in asked.items():
+            if self._is_late():
+                return
+            left = self._left(shape) if self._ledger.has(shape) else ()
+            configs = tuple(config for config in left if config.id in names)
+            if configs:
+                yield Job(steps=(Step(shape=shape, configs=configs),), measure=True)
 
     def _advance(self, left: int, before: int, shape: Shape) -> int:
-        """Show how many configs were done, or turned out to be superfluous; return `left`."""
+        """Show what was done, or turned out to be superfluous, and not shown; return `left`."""
         best = self._ledger.best(shape) if self._ledger.has(shape) else None
-        for _ in range(before - left):
+        for _ in range(before - left - self._shown):
             self._reporter.advance(self._device, shape, best)
+        self._shown = 0
         return left
 
     # ---- Both ----------------------------------------------------------------------------------
@@ -287,9 +300,19 @@ class _Run:
                 stage.busy_s += event.busy_s
                 stage.samples += event.samples
                 stage.late += event.late
-                if told == "shapes":
-                    shape = shapes[0]
-                    self._reporter.advance(device, shape, self._ledger.best(shape))
+                self._show(told, device, shapes[0])
+
+    def _show(self, told: _Told, device: str, shape: Shape) -> None:
+        """Show that a shape is done."""
+        if told not in {"shapes", "asked"}:
+            return
+        times = 1
+        if told == "asked":
+            times = self._asked.pop(shape, 0)
+            self._shown += times
+        best = self._ledger.best(shape) if self._ledger.has(shape) else None
+        for _ in range(times):
+            self._reporter.advance(device, shape, best)
 
     def _note(self, shape: Shape, config: str, result: Timing | Failure | None) -> None:
         if result is None:

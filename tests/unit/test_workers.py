@@ -362,3 +362,32 @@ def test_a_worker_sees_one_of_the_devices_that_are_visible(
     if told is not None:
         monkeypatch.setenv(variable, told)
     assert _environment(DeviceName(kind, index))[variable] == seen
+
+
+def test_only_who_has_a_device_to_itself_times(crew: Workers) -> None:
+    """Helpers take what is to be tried; beside another, both would time wrong."""
+    with crew.enlarged(2):
+        helpers = [place for place in crew._places if place.helper]
+        assert len(helpers) == 2
+        jobs = [job("good", shapes=(n,)) for n in (4, 7, 16, 33, 64)]
+        taken: list[bool] = []
+        begin = Place.begin
+
+        def noted(place: Place, work: Job) -> None:
+            taken.append(place.helper)
+            begin(place, work)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Place, "begin", noted)
+            found = results(list(crew.run(iter(jobs))))
+        assert set(found.values()) == {"timed"}
+        assert len(found) == len(taken) == 5
+        assert not any(taken)
+        for place in helpers:
+            place.await_ready()
+        tried = [job("good", shapes=(n,), measure=False) for n in (4, 7, 16, 33, 64)]
+        with pytest.MonkeyPatch.context() as patch:
+            taken.clear()
+            patch.setattr(Place, "begin", noted)
+            list(crew.run(iter(tried)))
+        assert any(taken)

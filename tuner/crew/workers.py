@@ -205,6 +205,9 @@ class Workers:
                 job = self._next(jobs, wanted)
                 if job is None:
                     return False
+                if job.measure and place.helper:
+                    self._waiting.appendleft(job)  # Beside another it would time both wrong.
+                    continue
                 place.begin(job)
         return True
 
