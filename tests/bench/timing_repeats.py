@@ -2,8 +2,8 @@
 
     python tests/bench/timing_repeats.py [--kernels softmax,matmul,relu] [-o samples.json]
 
-Each way times the candidates of a kernel on small shapes twice, on inputs allocated anew at other
-addresses, and is judged by how far the two lie apart:
+Each way times the candidates of a kernel on small shapes three times, on inputs allocated at other
+addresses the second time and on those again the third, and is judged by how far two lie apart:
 
 now     as the tuner does: a flush of 640 MB that writes, each launch of another config
 read    the flush reads, so that no line of the L2 is left to be written back
@@ -12,7 +12,8 @@ turns   four launches of a config in a row, the first not counted
 lead    100 ms of work ahead of the first launch instead of 2.4
 
 and of each way are shown the median of 15 and of 45 launches, and the mean of the middle half of
-them. `offset` is what all configs of a shape lie apart together, `rest` what one does besides.
+them; `less null` subtracts what the smallest kernel took among them. `offset` is what all configs
+of a shape lie apart together, `rest` what one does besides.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import statistics
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,8 @@ WAYS = ("now", "read", "clean", "turns", "lead")
 COUNT = 45
 BYTES = 640 * 10**6
 TURN = 4
+NULL = "(null)"
+PASSES = 3
 LEAD = {"lead": 650}
 Estimate = Callable[[Sequence[float]], float]
 
@@ -104,7 +108,7 @@ class Timer:
 
 
 def passes(kernel: str, timer: Timer) -> dict[str, list[dict[str, dict[str, list[float]]]]]:
-    """Return for each way two passes: by shape and config the samples."""
+    """Return for each way its passes: by shape and config the samples."""
     import torch
 
     impl = CASES / "converted" / kernel / "impl.py"
@@ -113,13 +117,16 @@ def passes(kernel: str, timer: Timer) -> dict[str, list[dict[str, dict[str, list
     loaded = load_kernel(kernel_of(case), device)
     found: dict[str, list[dict[str, dict[str, list[float]]]]] = {way: [] for way in WAYS}
     kept: list[Any] = []  # What keeps the second pass from getting the first one's addresses.
-    for turn in range(2):
+    one = torch.zeros(1, device="cuda")
+    last: dict[tuple[int, ...], Any] = {}
+    for turn in range(PASSES):
         for way in WAYS:
             by_shape = {}
             for shape in SHAPES[kernel]:
-                inputs = loaded.inputs(shape)
-                kept.append(torch.empty(1000 * (turn + 1), device="cuda"))
-                launches = {}
+                inputs = last[shape] if turn == PASSES - 1 else loaded.inputs(shape)
+                last[shape] = inputs
+                kept += [inputs, torch.empty(1000 * (turn + 1), device="cuda")]
+                launches: dict[str, Callable[[], object]] = {NULL: one.zero_}
                 for config in case.space.configs:
                     launch = partial(loaded.model, *inputs, config=config)
                     try:
@@ -128,7 +135,10 @@ def passes(kernel: str, timer: Timer) -> dict[str, list[dict[str, dict[str, list
                     except Exception:  # noqa: BLE001, S112 (it needs more than the device has)
                         continue
                     launches[config.id] = launch
-                by_shape[",".join(map(str, shape))] = timer.samples(way, launches)
+                samples = timer.samples(way, launches)
+                by_shape[",".join(map(str, shape))] = {
+                    config: [round(us, 3) for us in times] for config, times in samples.items()
+                }
             found[way].append(by_shape)
     return found
 
@@ -136,21 +146,24 @@ def passes(kernel: str, timer: Timer) -> dict[str, list[dict[str, dict[str, list
 def judged(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, str]]:
     """Return, for each estimate, how far two passes lie apart."""
     rows = []
-    for name, (count, estimate) in ESTIMATES.items():
-        logs, offsets, rests, costs, us = [], [], [], [], []
+    for (name, (count, estimate)), less in product(ESTIMATES.items(), (False, True)):
+        logs, offsets, rests, costs, all_us = [], [], [], [], []
         for shape, by_config in first.items():
             a = {config: estimate(times[:count]) for config, times in by_config.items()}
             b = {config: estimate(times[:count]) for config, times in second[shape].items()}
+            a_null, b_null = a.pop(NULL), b.pop(NULL)
+            if less:
+                b = {config: us + a_null - b_null for config, us in b.items()}
             both = [config for config in a if config in b]
             logs += [abs(math.log(a[config] / b[config])) for config in both]
             gaps = [a[config] - b[config] for config in both]
             offsets.append(abs(statistics.median(gaps)))
             rests += [abs(gap - statistics.median(gaps)) for gap in gaps]
             costs.append(b[min(both, key=a.__getitem__)] / min(b[config] for config in both))
-            us += list(a.values())
+            all_us += list(a.values())
         logs.sort()
         numbers = (
-            f"{statistics.median(us):.2f}",
+            f"{statistics.median(all_us):.2f}",
             f"{statistics.median(logs):.4f}",
             f"{logs[int(0.95 * (len(logs) - 1))]:.4f}",
             f"{statistics.median(offsets):.3f}",
@@ -158,7 +171,7 @@ def judged(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, str
             f"{statistics.median(rests):.3f}",
             f"{statistics.geometric_mean(costs) - 1:.4f}",
         )
-        rows.append((name, " | ".join(numbers)))
+        rows.append((name + ", less null" * less, " | ".join(numbers)))
     return rows
 
 
@@ -175,14 +188,18 @@ def main() -> int:
     if arguments.output:
         arguments.output.write_text(json.dumps(samples))
     print(
-        "| kernel | way | of each config | us | log ratio, median | p95 | offset us, median "
-        "| worst | rest us | cost of the choice |"
+        "| kernel | way | addresses | of each config | us | log ratio, median | p95 "
+        "| offset us, median | worst | rest us | cost of the choice |"
     )
-    print("|" + "---|" * 10)
+    print("|" + "---|" * 11)
     for kernel, ways in samples.items():
-        for way, (first, second) in ways.items():
-            for name, row in judged(first, second):
-                print(f"| {kernel} | {way} | {name} | {row} |")
+        for way, (first, second, third) in ways.items():
+            for addresses, (a, b) in {
+                "others": (first, second),
+                "the same": (second, third),
+            }.items():
+                for name, row in judged(a, b):
+                    print(f"| {kernel} | {way} | {addresses} | {name} | {row} |")
     return 0
 
 
