@@ -57,7 +57,7 @@ def tune_configs(
     selector: KindName = "tree",
     device: str | None = None,
     warmup: int = 1,
-    repeat: int = 15,
+    repeat: int = 32,
     sanity_shape: Sequence[int] | None = None,
     reference: Any = None,
     source: Path | str | None = None,

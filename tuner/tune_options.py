@@ -110,7 +110,7 @@ _OPTIONS = (
     click.option(
         "--repeat",
         type=click.IntRange(1, 10_000),
-        default=15,
+        default=32,
         show_default=True,
         help="The most timed launches of a config on a shape; fewer where 5 agree.",
     ),

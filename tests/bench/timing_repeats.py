@@ -1,17 +1,21 @@
 """How well timings repeat, by the way of taking them, on this CUDA device.
 
-    python tests/bench/timing_repeats.py [--kernels softmax,matmul,relu] [-o samples.json]
+    python tests/bench/timing_repeats.py [--kernels softmax,matmul] [--ways mixed,cycle]
+        [-o samples.json]
 
 Each way times the candidates of a kernel on small shapes three times, on inputs allocated at other
 addresses the second time and on those again the third, and is judged by how far two lie apart:
 
-now     as the tuner does: a flush of 640 MB that writes, each launch of another config
+mixed   a flush of 640 MB that writes, each launch of another config
 read    the flush reads, so that no line of the L2 is left to be written back
 clean   the flush writes, then 128 MB are read
 turns   four launches of a config in a row, the first not counted
 lead    100 ms of work ahead of the first launch instead of 2.4
+cycle   as the tuner does: 17 launches of a config in a row, the first not counted, and a kernel of
+        no work ahead of every second flush
+both    the same, and after the flush 128 MB are read
 
-and of each way are shown the median of 15 and of 45 launches, and the mean of the middle half of
+and of each way are shown the median of 16 and of 48 launches, and the mean of the middle half of
 them; `less null` subtracts what the smallest kernel took among them. `offset` is what all configs
 of a shape lie apart together, `rest` what one does besides.
 """
@@ -44,10 +48,10 @@ SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
     "softmax": ((1, 16), (14, 16), (2, 59), (20, 768), (12, 4800), (746, 128), (1192, 2816)),
     "matmul": ((1, 1, 1), (64, 64, 1), (1, 5584, 256), (511, 441, 14), (320, 2864, 64)),
 }
-WAYS = ("now", "read", "clean", "turns", "lead")
-COUNT = 45
+WAYS = ("mixed", "read", "clean", "turns", "lead", "cycle", "both")
+COUNT = 48
 BYTES = 640 * 10**6
-TURN = 4
+TURN = {"turns": 4, "cycle": 17, "both": 17}
 NULL = "(null)"
 PASSES = 3
 LEAD = {"lead": 650}
@@ -61,10 +65,11 @@ def middle(us: Sequence[float]) -> float:
 
 
 ESTIMATES: dict[str, tuple[int, Estimate]] = {
-    "median of 15": (15, statistics.median),
-    "middle of 15": (15, middle),
-    "median of 45": (45, statistics.median),
-    "middle of 45": (45, middle),
+    "median of 16": (16, statistics.median),
+    "middle of 16": (16, middle),
+    "middle of 32": (32, middle),
+    "median of 48": (48, statistics.median),
+    "middle of 48": (48, middle),
 }
 
 
@@ -76,25 +81,29 @@ class Timer:
 
         self._torch = torch
         self._buffer = torch.empty(BYTES // 4, dtype=torch.float32, device="cuda")
+        self._one = torch.zeros(1, device="cuda")
         self._part = torch.zeros(32 * 10**6, dtype=torch.float32, device="cuda")
 
     def samples(
         self, way: str, launches: dict[str, Callable[[], object]]
     ) -> dict[str, list[float]]:
         """Return `COUNT` times of each launch in microseconds; late ones are measured anew."""
-        flush = {"read": self._read, "clean": self._clean}.get(way, self._buffer.zero_)
-        clock = EventClock(self._torch.cuda, flush, lead=LEAD.get(way, 16))
+        flushes = {"read": self._read, "clean": self._clean, "both": self._clean}
+        flush = flushes.get(way, self._buffer.zero_)
+        odd = self._one.zero_ if way in {"cycle", "both"} else None
+        clock = EventClock(self._torch.cuda, flush, odd=odd, lead=LEAD.get(way, 16))
         clock.time(list(launches.values()))
+        turn = TURN.get(way, 1)
         us: dict[str, list[float]] = {name: [] for name in launches}
         rng = random.Random(0)  # noqa: S311 (an order, not a secret)
         while short := [name for name, times in us.items() if len(times) < COUNT]:
             order = []
-            for _ in range(5):
+            for _ in range(1 if turn > 5 else 5):
                 rng.shuffle(short)
-                order += [name for name in short for _ in range(TURN if way == "turns" else 1)]
+                order += [name for name in short for _ in range(turn)]
             times = clock.time([launches[name] for name in order])
             for i, (name, one, late) in enumerate(zip(order, times.us, times.late, strict=True)):
-                first = way == "turns" and i % TURN == 0
+                first = turn > 1 and i % turn == 0
                 if not late and not first:
                     us[name].append(one)
         return {name: times[:COUNT] for name, times in us.items()}
@@ -107,7 +116,9 @@ class Timer:
         self._part.sum()
 
 
-def passes(kernel: str, timer: Timer) -> dict[str, list[dict[str, dict[str, list[float]]]]]:
+def passes(
+    kernel: str, timer: Timer, ways: Sequence[str]
+) -> dict[str, list[dict[str, dict[str, list[float]]]]]:
     """Return for each way its passes: by shape and config the samples."""
     import torch
 
@@ -115,12 +126,12 @@ def passes(kernel: str, timer: Timer) -> dict[str, list[dict[str, dict[str, list
     case = load_case(CASES / "original" / kernel, impl=impl)
     device = Cuda()
     loaded = load_kernel(kernel_of(case), device)
-    found: dict[str, list[dict[str, dict[str, list[float]]]]] = {way: [] for way in WAYS}
+    found: dict[str, list[dict[str, dict[str, list[float]]]]] = {way: [] for way in ways}
     kept: list[Any] = []  # What keeps the second pass from getting the first one's addresses.
     one = torch.zeros(1, device="cuda")
     last: dict[tuple[int, ...], Any] = {}
     for turn in range(PASSES):
-        for way in WAYS:
+        for way in ways:
             by_shape = {}
             for shape in SHAPES[kernel]:
                 inputs = last[shape] if turn == PASSES - 1 else loaded.inputs(shape)
@@ -146,11 +157,11 @@ def passes(kernel: str, timer: Timer) -> dict[str, list[dict[str, dict[str, list
 def judged(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, str]]:
     """Return, for each estimate, how far two passes lie apart."""
     rows = []
-    for (name, (count, estimate)), less in product(ESTIMATES.items(), (False, True)):
+    for (name, (most, estimate)), less in product(ESTIMATES.items(), (False, True)):
         logs, offsets, rests, costs, all_us = [], [], [], [], []
         for shape, by_config in first.items():
-            a = {config: estimate(times[:count]) for config, times in by_config.items()}
-            b = {config: estimate(times[:count]) for config, times in second[shape].items()}
+            a = {config: estimate(times[:most]) for config, times in by_config.items()}
+            b = {config: estimate(times[:most]) for config, times in second[shape].items()}
             a_null, b_null = a.pop(NULL), b.pop(NULL)
             if less:
                 b = {config: us + a_null - b_null for config, us in b.items()}
@@ -181,10 +192,14 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--kernels", default=",".join(SHAPES))
+    parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("-o", "--output", type=Path, help="where all samples are kept")
     arguments = parser.parse_args()
     timer = Timer()
-    samples = {kernel: passes(kernel, timer) for kernel in arguments.kernels.split(",")}
+    samples = {
+        kernel: passes(kernel, timer, arguments.ways.split(","))
+        for kernel in arguments.kernels.split(",")
+    }
     if arguments.output:
         arguments.output.write_text(json.dumps(samples))
     print(

@@ -88,12 +88,15 @@ class Event:
 class Tensor:
     """Memory on the device."""
 
-    def __init__(self, machine: Machine, device: str = "cpu") -> None:
-        self.machine, self.device = machine, device
+    def __init__(self, machine: Machine, device: str = "cpu", size: int = 0) -> None:
+        self.machine, self.device, self.size = machine, device, size
 
     def zero_(self) -> None:
-        """Take the device a while."""
-        self.machine.enqueue("flush", FLUSH_US)
+        """Take the device a while, if it is large."""
+        if self.size == 1:
+            self.machine.enqueue("odd", 1.0)
+        else:
+            self.machine.enqueue("flush", FLUSH_US)
 
     def to(self, device: str) -> Tensor:
         """Return the memory elsewhere."""
@@ -125,10 +128,10 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
             raise found.broken
         return Tensor(found, device)
 
-    def zeros(_: int, *, device: str) -> Tensor:
+    def zeros(size: int, *, device: str) -> Tensor:
         if found.broken:
             raise found.broken
-        return Tensor(found, device)
+        return Tensor(found, device, size)
 
     torch.cuda = SimpleNamespace(
         is_available=lambda: True,
@@ -148,10 +151,13 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
 
 
 def test_each_launch_is_flushed_and_timed_between_two_events(machine: Machine) -> None:
-    """Flush, start, launch, end, one after the other; the one wait is at the end."""
+    """Flush, start, launch, end, one after the other; the one wait is at the end.
+
+    Every other time there is one command more ahead, that what the events cost evens out.
+    """
     device = Cuda()
     times = device.time([machine.launch("a", 20.0), machine.launch("b", 300.0)])
-    timed = ["flush", "event", "a", "event", "flush", "event", "b", "event"]
+    timed = ["flush", "event", "a", "event", "odd", "flush", "event", "b", "event"]
     assert machine.log == ["synchronize", "event", *["flush"] * 16, *timed, "synchronize"]
     assert times.us == (pytest.approx(20.0), pytest.approx(300.0))
     assert times.late == (False, False)
@@ -162,7 +168,8 @@ def test_what_restores_the_inputs_runs_ahead_of_the_flush_and_untimed(machine: M
     """Its work is neither in the time of a launch nor in the caches of the next."""
     times = Cuda().time([machine.launch("a", 20.0)] * 2, before=machine.launch("restore", 500.0))
     once = ["restore", "flush", "event", "a", "event"]
-    assert machine.log == ["synchronize", "event", *["flush"] * 16, *once, *once, "synchronize"]
+    twice = [*once, "restore", "odd", *once[1:]]
+    assert machine.log == ["synchronize", "event", *["flush"] * 16, *twice, "synchronize"]
     assert times.us == (pytest.approx(20.0), pytest.approx(20.0))
 
 
@@ -195,6 +202,7 @@ def test_many_launches_go_in_batches_of_a_thousand(machine: Machine) -> None:
     times = Cuda().time(launches)
     assert machine.log.count("synchronize") == 6
     assert machine.log.count("flush") == 2500 + 3 * 16
+    assert machine.log.count("odd") == 1250
     assert machine.log.count("event") == 2 * 2500 + 3
     assert times.us == tuple(pytest.approx(1 + i % 7) for i in range(2500))
     assert len(times.late) == 2500

@@ -32,6 +32,7 @@ class Fake:
     clock: Clock
     order: list[list[str]] = field(default_factory=list)
     befores: int = 0
+    turn: int = 1
     method = "a fake"
 
     def launch(self, name: str) -> Launch:
@@ -92,10 +93,11 @@ def timed(
     restore: Launch | None = None,
     began: Callable[[float], None] = lambda _: None,
     tried_s: float = 0.0,
+    turn: int = 1,
     **limits: Any,
 ) -> tuple[dict[str, Timing], Fake, Stopwatch]:
     """Time `names` by `clock`, and return what came of it."""
-    device = Fake(clock)
+    device = Fake(clock, turn=turn)
     watch = Stopwatch(device, Limits(**limits), restore=restore)
     launches = {name: device.launch(name) for name in names}
     return watch.time(launches, seed=seed, tried_s=tried_s, began=began), device, watch
@@ -144,7 +146,7 @@ def test_long_launches_get_three() -> None:
     """From 20 ms on there is little noise; others of the same shape are not affected."""
     clock = by_name(long=noise(20_100, 0.004), longer=noise(30_000, 0.3), short=noise(14_000, 0.3))
     found, _, _ = timed(clock, ["long", "longer", "short"])
-    assert [found[name].repeats for name in ("long", "longer", "short")] == [3, 3, 15]
+    assert [found[name].repeats for name in ("long", "longer", "short")] == [3, 3, 32]
 
 
 @pytest.mark.parametrize("repeat", [1, 2, 3, 4])
@@ -169,11 +171,51 @@ def test_each_config_has_its_turn_once_a_round_in_an_order_of_its_own() -> None:
         for i in range(0, len(asked), len(names))
     ]
     assert all(sorted(turn) == names for turn in rounds)
-    assert len({tuple(turn) for turn in rounds}) == len(rounds) == 15
+    assert len({tuple(turn) for turn in rounds}) == len(rounds) == 32
     again = timed(by_name(**dict.fromkeys(names, 1.0)), names, seed=5)[1]
     assert again.order[1] == device.order[1]
     other = timed(by_name(**dict.fromkeys(names, 1.0)), names, seed=6)[1]
     assert other.order[1] != device.order[1]
+
+
+def test_where_the_clock_adds_by_a_pattern_a_config_has_the_whole_of_it_in_a_row() -> None:
+    """The first of a turn does not count, and so the medians are those of whole patterns.
+
+    The clock adds 1 us to every second launch, whichever it is: by single turns of three configs
+    one would have it in all of its launches or in none.
+    """
+    number = itertools.count()
+
+    def clock(name: str, _: int) -> tuple[float, bool]:
+        return {"a": 4.0, "b": 5.0, "far": 50.0}[name] + next(number) % 2, False
+
+    found, device, watch = timed(clock, ["a", "b", "far"], turn=16)
+    assert [(timing.median_us, timing.repeats) for timing in found.values()] == [
+        (4.5, 32),
+        (5.5, 32),
+        (50.5, 16),
+    ]
+    launched = [list(group) for asked in device.order[1:] for _, group in itertools.groupby(asked)]
+    assert {len(group) % 17 for group in launched} == {0}
+    assert watch.samples == 32 + 32 + 16
+
+
+def test_of_what_is_longer_than_the_pattern_matters_turns_are_short() -> None:
+    """Four of a row from 100 us on, judged after eight; one by one from 20 ms on."""
+    clock = by_name(mid=noise(150, 0.3), tight=150.0, long=20_100.0)
+    found, device, _ = timed(clock, ["mid", "tight"], turn=16)
+    assert [timing.repeats for timing in found.values()] == [32, 8]
+    assert device.count("tight") == 1 + 2 * 5
+    found, device, _ = timed(clock, ["long"], turn=16)
+    assert found["long"].repeats == 3
+    assert device.count("long") == 1 + 3
+
+
+@pytest.mark.parametrize("repeat", [1, 7, 20])
+def test_turns_are_cut_where_fewer_repeats_are_asked_for(repeat: int) -> None:
+    """No config gets more than that."""
+    found, _, watch = timed(by_name(a=noise(10, 0.5)), ["a"], turn=16, repeat=repeat)
+    assert found["a"].repeats == watch.samples == repeat
 
 
 def test_a_late_launch_is_replaced() -> None:
@@ -193,7 +235,7 @@ def test_a_late_launch_is_replaced() -> None:
 def test_a_slow_first_launch_does_not_make_a_config_a_long_one() -> None:
     """What is long is seen by the shortest launch, the warm-up's among them."""
     times = itertools.chain([80_000.0], noise(10_000, 0.3))
-    assert timed(by_name(a=times), ["a"])[0]["a"].repeats == 15
+    assert timed(by_name(a=times), ["a"])[0]["a"].repeats == 32
 
 
 def test_where_all_launches_are_late_there_is_a_timing_still() -> None:
@@ -243,6 +285,7 @@ def test_it_always_ends_and_no_config_goes_without(data: st.DataObject) -> None:
     """Whatever the times, zeros and constants too, and whichever are late."""
     names = [f"c{i}" for i in range(data.draw(st.integers(1, 6)))]
     repeat = data.draw(st.integers(1, 20))
+    turn = data.draw(st.sampled_from([1, 2, 16]))
     seed = data.draw(st.integers(0, 2**32 - 1))
     lateness = data.draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
     values = data.draw(
@@ -255,11 +298,13 @@ def test_it_always_ends_and_no_config_goes_without(data: st.DataObject) -> None:
     def clock(_: str, __: int) -> tuple[float, bool]:
         return rng.choice(values), rng.random() < lateness
 
-    found, device, watch = timed(clock, names, seed=seed, repeat=repeat)
+    found, device, watch = timed(clock, names, seed=seed, repeat=repeat, turn=turn)
     assert list(found) == names
+    most_late = 4 * max(6, turn) + repeat
     for name, timing in found.items():
-        assert 1 <= timing.repeats <= max(repeat, 3 * 5 + repeat + 5)
+        assert 1 <= timing.repeats <= most_late
         assert timing.median_us >= 1e-3
         assert timing.spread >= 0
-        assert min(repeat, 3) <= device.count(name) - 1 <= 2 * repeat + 3 * 5 + 10
-    assert watch.samples == sum(map(len, device.order)) - len(names)
+        assert min(repeat, 3) <= device.count(name) - 1 <= 2 * (repeat + most_late)
+    if turn == 1:
+        assert watch.samples == sum(map(len, device.order)) - len(names)

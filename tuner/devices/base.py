@@ -36,6 +36,10 @@ class Device(Protocol):
     def method(self) -> str:
         """How it times, for the record; asked after a timing, how that was taken."""
 
+    @property
+    def turn(self) -> int:
+        """Launches of a config in a row over which what the clock adds evens out; mostly 1."""
+
     def target(self) -> Target:
         """Return what it is, with the versions of the tools that are loaded by now."""
 

@@ -23,8 +23,10 @@ _FLUSH_BYTES = 640 * 10**6
 class Cuda:
     """The first CUDA device that this process sees."""
 
+    turn = 16
     method = (
-        f"cuda events, {_FLUSH_BYTES // 10**6} MB L2 flush outside the timed region, interleaved"
+        f"cuda events, {_FLUSH_BYTES // 10**6} MB L2 flush outside the timed region, "
+        f"turns of up to {turn} launches, interleaved"
     )
 
     def __init__(self) -> None:
@@ -45,6 +47,7 @@ class Cuda:
         self._torch = torch
         try:
             self._flush: Any = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+            self._one: Any = torch.zeros(1, device="cuda")
         except Exception as error:  # noqa: BLE001 (torch's errors are of many types)
             raise DeviceError(
                 f"cannot be used: {printable(str(error), limit=200)}",
@@ -87,4 +90,5 @@ class Cuda:
 
     def time(self, launches: Sequence[Launch], *, before: Launch | None = None) -> Times:
         """Time each launch between two events; all of a batch are enqueued before the one wait."""
-        return EventClock(self._torch.cuda, self._flush.zero_).time(launches, before=before)
+        clock = EventClock(self._torch.cuda, self._flush.zero_, odd=self._one.zero_)
+        return clock.time(launches, before=before)

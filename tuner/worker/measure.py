@@ -1,12 +1,16 @@
 """Measuring: how often each config is launched on a shape, in which order, and when it is enough.
 
 All configs of a shape take turns, in an order shuffled anew each round, so that a drifting clock
-favours none. After a few repeats the hopeless stop; the others go on until the interval of their
-median is tight. The interval is McGill, Tukey and Larsen's (Variations of Box Plots, 1978).
+favours none. A turn is one launch; or, where what the device's clock adds comes and goes by a
+pattern, one that does not count, after which the kernel's code is in the caches, and as many more
+as meet the whole pattern. After a few repeats the hopeless stop; the others go on until the
+interval of their median is tight. The interval is McGill, Tukey and Larsen's (Variations of Box
+Plots, 1978).
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Mapping
 from statistics import median, quantiles
@@ -20,6 +24,9 @@ __all__ = ["Stopwatch"]
 _ROUND = 5  # Repeats before a config is judged, and the most between two judgements.
 _TIGHT = 0.005  # The half-width of the interval, relative, that is good enough.
 _HOPELESS = 1.5  # Times the best median: no more repeats will change the order.
+# To a launch as long as this, what the clock adds is nothing; it needs no whole pattern of it.
+_SHORT_US = 100.0
+_FEW = 4
 # A launch as long as this has little noise, and device time is dear.
 _LONG_US = 20_000.0
 _LONG_REPEATS = 3
@@ -62,14 +69,16 @@ class Stopwatch:
         us: dict[str, list[float]] = {name: [] for name in launches}
         late: dict[str, list[float]] = {name: [] for name in launches}
         for due in self._rounds(us, late, first):
-            order = _shuffled(due, rng)
-            began(sum(first[name] for name in order) / 1e6)
-            times = self._device.time([launches[name] for name in order], before=self._restore)
-            for name, one, was_late in zip(order, times.us, times.late, strict=True):
-                (late if was_late else us)[name].append(one)
+            turns = {name: self._turn([first[name], *us[name]]) for name in due}
+            order = _shuffled(due, turns, rng)
+            began(sum(first[name] for name, _ in order) / 1e6)
+            times = self._device.time([launches[name] for name, _ in order], before=self._restore)
+            for (name, counts), one, was_late in zip(order, times.us, times.late, strict=True):
+                if counts:
+                    (late if was_late else us)[name].append(one)
+                    self.samples += 1
+                    self.late += was_late
             self.busy_s += times.busy_s
-            self.samples += len(order)
-            self.late += sum(times.late)
         return {name: _timing(us[name] or late[name], self._device.method) for name in launches}
 
     def _rounds(
@@ -80,11 +89,11 @@ class Stopwatch:
     ) -> Iterator[dict[str, int]]:
         """Yield how often each config is due next, until all have enough."""
         while True:
-            most = {name: self._most([first[name], *us[name]]) for name in us}
+            best = min((median(times) for times in us.values() if times), default=math.inf)
             due = {
-                name: _to_come(len(us[name]), most[name])
+                name: times
                 for name in us
-                if self._is_open(name, us, late, most[name])
+                if (times := self._due(us[name], late[name], first[name], best))
             }
             if not due:
                 return
@@ -95,33 +104,43 @@ class Stopwatch:
         repeat = self._limits.repeat
         return min(repeat, _LONG_REPEATS) if min(us) >= _LONG_US else repeat
 
-    def _is_open(
-        self,
-        name: str,
-        us: Mapping[str, list[float]],
-        late: Mapping[str, list[float]],
-        most: int,
-    ) -> bool:
-        if len(us[name]) >= most or len(late[name]) >= _PATIENCE * _ROUND + most:
-            return False
-        if len(us[name]) < min(_ROUND, most):
-            return True
-        best = min(median(times) for times in us.values() if times)
-        return median(us[name]) <= _HOPELESS * best and _half_width(us[name]) > _TIGHT
+    def _turn(self, us: list[float]) -> int:
+        """Return how many launches in a row count."""
+        if self._device.turn == 1 or min(us) >= _LONG_US:
+            return 1
+        return self._device.turn if min(us) < _SHORT_US else min(_FEW, self._device.turn)
+
+    def _round(self, us: list[float]) -> int:
+        """Return how many repeats, in whole turns, come ahead of a judgement."""
+        turn = self._turn(us)
+        return math.ceil(_ROUND / turn) * turn
+
+    def _due(self, us: list[float], late: list[float], first: float, best: float) -> int:
+        """Return how many repeats of a config come ahead of a judgement; 0 if it has enough."""
+        most, judged_after = self._most([first, *us]), self._round([first, *us])
+        if len(us) >= most or len(late) >= _PATIENCE * judged_after + most:
+            return 0
+        if len(us) < min(judged_after, most):
+            return min(judged_after, most) - len(us)
+        if median(us) > _HOPELESS * best or _half_width(us) <= _TIGHT:
+            return 0
+        return min(judged_after, most - len(us))
 
 
-def _to_come(done: int, most: int) -> int:
-    """Return how many repeats come before the next judgement."""
-    return min(_ROUND - done if done < _ROUND else _ROUND, most - done)
-
-
-def _shuffled(due: Mapping[str, int], rng: random.Random) -> list[str]:
-    """Return each name as often as it is due, round after round."""
-    order: list[str] = []
-    for turn in range(max(due.values())):
-        names = [name for name, times in due.items() if times > turn]
+def _shuffled(
+    due: Mapping[str, int], turns: Mapping[str, int], rng: random.Random
+) -> list[tuple[str, bool]]:
+    """Return each name as often as it is due, turn by turn, and which launches count."""
+    order: list[tuple[str, bool]] = []
+    left = dict(due)
+    while left:
+        names = list(left)
         rng.shuffle(names)
-        order += names
+        for name in names:
+            now = min(turns[name], left[name])
+            order += [(name, False)] * (turns[name] > 1) + [(name, True)] * now
+            left[name] -= now
+        left = {name: times for name, times in left.items() if times}
     return order
 
 

@@ -94,7 +94,7 @@ class Limits:
 
     timeout_s: float = 60.0
     warmup: int = 1
-    repeat: int = 15
+    repeat: int = 32
     tolerance: float | None = None
 
 

@@ -53,6 +53,8 @@ class Npu:
         self._why = ""  # Not all in one capture, or not by the profiler.
         self._layout = ""
 
+    turn = 1
+
     @property
     def method(self) -> str:
         """How it times since something was timed last, and why not in the first way there is."""

@@ -23,6 +23,7 @@ class _Place:
     """Where tensors are made: `meta`, which has no memory, or the host."""
 
     method = "none, nothing is run"
+    turn = 1
 
     def __init__(self, name: str) -> None:
         import torch  # noqa: PLC0415 (a toolchain's)
