@@ -70,7 +70,7 @@ class Timing:
     """A measurement: the median of `repeats` launches.
 
     Attributes:
-        median_us: device time in microseconds.
+        median_us: device time in microseconds; of launches by turns the median over the turns.
         spread: interquartile range of the repeats over their median.
         method: how it was timed.
     """

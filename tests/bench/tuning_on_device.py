@@ -175,30 +175,44 @@ def latencies(outcome: TuneOutcome) -> dict[Shape, dict[str, float]]:
 
 def repeat(arguments: argparse.Namespace, _: dict[str, Any]) -> list[dict[str, Any]]:
     """Tune each kernel twice, and hold the two against each other."""
-    rows = []
+    rows, all_off, all_costs = [], [], []
     for kernel in kernels(arguments):
-        first, second = (
-            latencies(tune_case(request(kernel, arguments, f"{kernel}-repeat-{i}"), Plain()))
-            for i in (1, 2)
-        )
-        off = sorted(
+        first, second = (measured_anew(kernel, arguments, f"{kernel}-repeat-{i}") for i in (1, 2))
+        off = [
             abs(math.log(us / second[shape][config]))
             for shape, by_config in first.items()
             for config, us in by_config.items()
             if config in second.get(shape, {})
-        )
+        ]
         costs = [cost(first[shape], second[shape]) for shape in first if shape in second]
-        rows.append(
-            {
-                "kernel": kernel,
-                "cells": len(off),
-                "|log ratio| median": round(statistics.median(off), 4),
-                "p95": round(off[int(0.95 * (len(off) - 1))], 4),
-                "worst": round(off[-1], 4),
-                "cost of the choice": round(math.exp(statistics.fmean(costs)) - 1, 5),
-            }
-        )
-    return rows
+        rows.append(repeat_row(kernel, off, costs))
+        print(rows[-1], flush=True)
+        all_off += off
+        all_costs += costs
+    return [*rows, repeat_row("all", all_off, all_costs)]
+
+
+def measured_anew(
+    kernel: str, arguments: argparse.Namespace, name: str
+) -> dict[Shape, dict[str, float]]:
+    """Measure everything of `kernel`, in worker processes and a knowledge base of its own."""
+    asked = request(kernel, arguments, name)
+    # Nothing is asked of the selector, so that one is fitted which takes no time.
+    delivery = replace(asked.delivery, selector="constant")
+    return latencies(tune_case(replace(asked, delivery=delivery), Plain()))
+
+
+def repeat_row(kernel: str, off: Sequence[float], costs: Sequence[float]) -> dict[str, Any]:
+    """Return what two tunings came to: |log ratio| of each cell, log cost of each choice."""
+    ordered = sorted(off)
+    return {
+        "kernel": kernel,
+        "cells": len(off),
+        "|log ratio| median": round(statistics.median(ordered), 4),
+        "p95": round(ordered[int(0.95 * (len(ordered) - 1))], 4),
+        "worst": round(ordered[-1], 4),
+        "cost of the choice": round(math.exp(statistics.fmean(costs)) - 1, 5),
+    }
 
 
 def cost(first: dict[str, float], second: dict[str, float]) -> float:

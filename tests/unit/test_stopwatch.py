@@ -200,6 +200,16 @@ def test_where_the_clock_adds_by_a_pattern_a_config_has_the_whole_of_it_in_a_row
     assert watch.samples == 32 + 32 + 16
 
 
+def test_outliers_of_a_turn_count_for_nothing() -> None:
+    """Two of sixteen may be off on either side, and one of four."""
+    short = [10.0] * 12 + [90.0, 70.0, 1.0, 2.0]
+    mid = [110.0, 110.0, 900.0, 101.0]
+    times = {"short": iter([10.0, *[10.0, *short] * 2]), "mid": iter([110.0, *[110.0, *mid] * 8])}
+    found, _, _ = timed(by_name(**times), ["short", "mid"], turn=16)
+    assert found["short"].median_us == 10.0
+    assert found["mid"].median_us == 110.0
+
+
 def test_of_what_is_longer_than_the_pattern_matters_turns_are_short() -> None:
     """Four of a row from 100 us on, judged after eight; one by one from 20 ms on."""
     clock = by_name(mid=noise(150, 0.3), tight=150.0, long=20_100.0)

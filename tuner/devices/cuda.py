@@ -26,7 +26,7 @@ class Cuda:
     turn = 16
     method = (
         f"cuda events, {_FLUSH_BYTES // 10**6} MB L2 flush outside the timed region, "
-        f"turns of up to {turn} launches, interleaved"
+        f"median of turns of up to {turn} launches, interleaved"
     )
 
     def __init__(self) -> None:

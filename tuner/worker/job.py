@@ -106,7 +106,7 @@ class Worker:
             limit_s = self._limits.timeout_s + 3 * seconds
             self._say(Began(shape=trial.shape, phase="time", config=named, limit_s=limit_s))
 
-        launches = {name_of(config): trial.launch(config) for config in group}
+        launches = {name_of(config): trial.timed(config) for config in group}
         seed = zlib.crc32(repr(trial.shape).encode())
         try:
             timings = watch.time(launches, seed=seed, tried_s=sum(group.values()), began=began)

@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
-from statistics import median, quantiles
+from itertools import pairwise
+from statistics import fmean, median, quantiles
 
 from tuner.devices import Device, Launch
 from tuner.records import Timing
@@ -79,7 +80,10 @@ class Stopwatch:
                     self.samples += 1
                     self.late += was_late
             self.busy_s += times.busy_s
-        return {name: _timing(us[name] or late[name], self._device.method) for name in launches}
+        return {
+            name: self._timing(us[name] or late[name], self._turn([first[name], *us[name]]))
+            for name in launches
+        }
 
     def _rounds(
         self,
@@ -115,6 +119,13 @@ class Stopwatch:
         turn = self._turn(us)
         return math.ceil(_ROUND / turn) * turn
 
+    def _timing(self, us: list[float], turn: int) -> Timing:
+        # No clock tells less than a nanosecond, and what comes after divides by the median.
+        middle = max(_median_of_turns(us, turn), _LEAST_US)
+        return Timing(
+            median_us=middle, spread=_spread(us), repeats=len(us), method=self._device.method
+        )
+
     def _due(self, us: list[float], late: list[float], first: float, best: float) -> int:
         """Return how many repeats of a config come ahead of a judgement; 0 if it has enough."""
         most, judged_after = self._most([first, *us]), self._round([first, *us])
@@ -144,10 +155,21 @@ def _shuffled(
     return order
 
 
-def _timing(us: list[float], method: str) -> Timing:
-    # No clock tells less than a nanosecond, and what comes after divides by the median.
-    middle = max(median(us), _LEAST_US)
-    return Timing(median_us=middle, spread=_spread(us), repeats=len(us), method=method)
+def _median_of_turns(us: list[float], turn: int) -> float:
+    """Return the median over turns of a turn's mean, from which its outliers are left out.
+
+    What the pattern adds is the same in each turn's mean; the median of single launches may lie
+    between what it adds to the one half and to the other.
+    """
+    turns = max(1, len(us) // turn)
+    bounds = [i * len(us) // turns for i in range(turns + 1)]
+    return median(_trimmed_mean(us[low:high]) for low, high in pairwise(bounds))
+
+
+def _trimmed_mean(us: list[float]) -> float:
+    """Return the mean without the longest eighth and the shortest, one each at least."""
+    cut = min(max(1, len(us) // 8), (len(us) - 1) // 2)
+    return fmean(sorted(us)[cut : len(us) - cut])
 
 
 def _spread(us: list[float]) -> float:

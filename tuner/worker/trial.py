@@ -14,6 +14,7 @@ from tuner.worker.failures import failure_of
 from tuner.worker.kernel import Kernel
 from tuner.worker.messages import Candidate, Limits
 from tuner.worker.poison import cannot_poison, poisoned
+from tuner.worker.rotation import Rotation
 
 __all__ = ["Trial"]
 
@@ -28,6 +29,7 @@ class Trial:
         self._fresh = kernel.inputs(shape)
         self._inputs: list[Any] = clone(self._fresh)
         self._changes_inputs = False
+        self._rotation: Rotation | None = None
         self._expected: Any = None
         # What the inputs are afterwards, where the reference changes them as well.
         self._after: list[Any] = self._fresh
@@ -42,6 +44,14 @@ class Trial:
         """Return the call that runs `config`, always on the same inputs."""
         function, options = self._called(config)
         return partial(function, *self._inputs, **options)
+
+    def timed(self, config: Candidate) -> Launch:
+        """Return the call that runs `config` while it is timed."""
+        # Launches in a row meet the same address again and again; single ones are few.
+        if self._device.turn == 1 or self._changes_inputs:
+            return self.launch(config)
+        self._rotation = self._rotation or Rotation(self._inputs, self._expected)
+        return self._rotation.launch(*self._called(config))
 
     def restorer(self) -> Launch | None:
         """Return what makes the inputs fresh again, None if no config was seen to change them."""
