@@ -1,6 +1,7 @@
 """Tune on this device, and measure what that costs and what it is worth.
 
-    python tests/bench/tuning_on_device.py [--device cuda:0] [--parts cases,conv2d,…] [-o DIR]
+    python tests/bench/tuning_on_device.py [--device cuda:0] [--parts cases,conv2d,…]
+        [--kernels relu,matmul,…] [-o DIR]
 
 cases    every Triton case under tests/cases from end to end: tuned, verified, emitted, and
          `ModelNew.forward` without a config compared with the reference on other shapes
@@ -82,8 +83,8 @@ def request(kernel: str, arguments: argparse.Namespace, name: str, **changes: An
 
 
 def kernels(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """Return the kernels to be tuned: all, or the small ones to try the script out."""
-    return ("relu", "softmax") if arguments.smoke else KERNELS
+    """Return the kernels to be tuned in the parts `cases` and `repeat`."""
+    return tuple(arguments.kernels.split(","))
 
 
 # ---- Every case from end to end -----------------------------------------------------------
@@ -422,7 +423,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--parts", default="cases,conv2d,repeat,wall,forward")
     parser.add_argument("--smoke", action="store_true", help="few shapes, to try the script out")
     parser.add_argument("-o", "--output", type=Path, help="a directory  [default: a temporary one]")
+    parser.add_argument("--kernels", help="some of them alone, in cases and repeat")
     arguments = parser.parse_args()
+    # To try the script out, the small ones.
+    arguments.kernels = arguments.kernels or (
+        "relu,softmax" if arguments.smoke else ",".join(KERNELS)
+    )
     unknown = set(arguments.parts.split(",")) - set(PARTS)
     if unknown:
         parser.error(f"no part is called {', '.join(sorted(unknown))}; use {', '.join(PARTS)}")

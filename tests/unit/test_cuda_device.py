@@ -17,6 +17,7 @@ import pytest
 
 from tuner.devices import DeviceName, open_device
 from tuner.devices.cuda import Cuda
+from tuner.devices.events import EventClock
 from tuner.errors import DeviceError
 
 FLUSH_US = 150.0
@@ -150,13 +151,18 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     assert gc.isenabled()
 
 
+def clock(machine: Machine) -> EventClock:
+    """Return the clock of a `Cuda`, which is told what it tells."""
+    flush, one = Tensor(machine), Tensor(machine, size=1)
+    return EventClock(sys.modules["torch"].cuda, flush.zero_, odd=one.zero_)
+
+
 def test_each_launch_is_flushed_and_timed_between_two_events(machine: Machine) -> None:
     """Flush, start, launch, end, one after the other; the one wait is at the end.
 
     Every other time there is one command more ahead, that what the events cost evens out.
     """
-    device = Cuda()
-    times = device.time([machine.launch("a", 20.0), machine.launch("b", 300.0)])
+    times = clock(machine).time([machine.launch("a", 20.0), machine.launch("b", 300.0)])
     timed = ["flush", "event", "a", "event", "odd", "flush", "event", "b", "event"]
     assert machine.log == ["synchronize", "event", *["flush"] * 16, *timed, "synchronize"]
     assert times.us == (pytest.approx(20.0), pytest.approx(300.0))
@@ -166,7 +172,9 @@ def test_each_launch_is_flushed_and_timed_between_two_events(machine: Machine) -
 
 def test_what_restores_the_inputs_runs_ahead_of_the_flush_and_untimed(machine: Machine) -> None:
     """Its work is neither in the time of a launch nor in the caches of the next."""
-    times = Cuda().time([machine.launch("a", 20.0)] * 2, before=machine.launch("restore", 500.0))
+    times = clock(machine).time(
+        [machine.launch("a", 20.0)] * 2, before=machine.launch("restore", 500.0)
+    )
     once = ["restore", "flush", "event", "a", "event"]
     twice = [*once, "restore", "odd", *once[1:]]
     assert machine.log == ["synchronize", "event", *["flush"] * 16, *twice, "synchronize"]
@@ -177,7 +185,7 @@ def test_a_launch_that_the_device_waited_for_is_late(machine: Machine) -> None:
     """Where the host takes longer than it is ahead, the time holds waiting; others are not late."""
     slow = machine.launch("slow", 20.0, host_us=9000.0)
     fast = machine.launch("fast", 20.0)
-    times = Cuda().time([fast, slow, fast, fast])
+    times = clock(machine).time([fast, slow, fast, fast])
     assert times.late == (False, True, False, False)
     assert times.us[1] > 5000
     assert times.us[2:] == (pytest.approx(20.0), pytest.approx(20.0))
@@ -185,13 +193,13 @@ def test_a_launch_that_the_device_waited_for_is_late(machine: Machine) -> None:
 
 def test_a_launch_that_waits_for_the_device_itself_is_late(machine: Machine) -> None:
     """As a kernel that reads a value back: the host's lead is gone."""
-    times = Cuda().time([machine.launch("reads", 20.0, waits=True)] * 2)
+    times = clock(machine).time([machine.launch("reads", 20.0, waits=True)] * 2)
     assert times.late == (True, True)
 
 
 def test_the_host_is_ahead_from_the_first_launch_on(machine: Machine) -> None:
     """The flushes ahead of it last longer than the launch takes the host."""
-    times = Cuda().time([machine.launch("a", 20.0, host_us=2000.0)])
+    times = clock(machine).time([machine.launch("a", 20.0, host_us=2000.0)])
     assert times.late == (False,)
     assert times.us == (pytest.approx(20.0),)
 
@@ -199,7 +207,7 @@ def test_the_host_is_ahead_from_the_first_launch_on(machine: Machine) -> None:
 def test_many_launches_go_in_batches_of_a_thousand(machine: Machine) -> None:
     """Each batch waits once and has a lead of its own; all times are told in order."""
     launches = [machine.launch("a", float(1 + i % 7)) for i in range(2500)]
-    times = Cuda().time(launches)
+    times = clock(machine).time(launches)
     assert machine.log.count("synchronize") == 6
     assert machine.log.count("flush") == 2500 + 3 * 16
     assert machine.log.count("odd") == 1250
@@ -208,6 +216,25 @@ def test_many_launches_go_in_batches_of_a_thousand(machine: Machine) -> None:
     assert len(times.late) == 2500
     busy_us = 2548 * FLUSH_US + 1250 * ODD_US + sum(times.us)
     assert times.busy_s == pytest.approx(busy_us / 1e6, rel=1e-3)
+
+
+def test_times_are_told_as_if_an_empty_kernel_took_what_it_mostly_takes(machine: Machine) -> None:
+    """What it takes in this process is asked once; here it takes 1 us instead of 3.5."""
+    device = Cuda()
+    assert device.time([machine.launch("a", 20.0)]).us == (pytest.approx(22.5),)
+    asked = machine.log.count("odd")
+    assert device.time([machine.launch("a", 20.0)]).us == (pytest.approx(22.5),)
+    assert machine.log.count("odd") == asked
+
+
+def test_where_the_host_is_late_for_the_empty_kernel_times_are_told_as_they_are(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is nothing to go by."""
+    monkeypatch.setattr(Event, "query", lambda _: True)
+    times = Cuda().time([machine.launch("a", 20.0)])
+    assert times.us == (pytest.approx(20.0),)
+    assert times.late == (True,)
 
 
 def test_no_launches_ask_nothing_of_the_device(machine: Machine) -> None:
