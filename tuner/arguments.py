@@ -183,7 +183,8 @@ def limits_of(
     """Return the limits and the budget; raises CaseError if one is out of range."""
     _check_number("timeout_s", timeout_s, above=0)
     _check_count("warmup", warmup, least=0)
-    _check_count("repeat", repeat, least=1)
+    if repeat is not None:
+        _check_count("repeat", repeat, least=1)
     if tolerance is not None:
         _check_number("tolerance", tolerance, above=0)
     if budget_s is not None:

@@ -26,7 +26,7 @@ from tuner.places import (
     make_directory,
 )
 from tuner.printable import plural
-from tuner.records import Failure, Record, Shape
+from tuner.records import Failure, Record, Shape, Timing
 from tuner.summary import summary
 from tuner.table_text import table_text
 from tuner.worker.messages import Limits
@@ -238,7 +238,9 @@ def _meta(measured: Measured, limits: Limits) -> TuneMeta:
         notes.append(f"not measured with all configs: {plural(measured.unfinished, 'shape')}")
     if measured.search:
         notes.append(_searched(measured))
-    return TuneMeta(path_used="tuner tune", warmup=limits.warmup, repeat=limits.repeat, notes=notes)
+    timings = [one.result for one in measured.records if isinstance(one.result, Timing)]
+    repeat = limits.repeat or max((timing.repeats for timing in timings), default=None)
+    return TuneMeta(path_used="tuner tune", warmup=limits.warmup, repeat=repeat, notes=notes)
 
 
 def _searched(measured: Measured) -> str:

@@ -110,9 +110,8 @@ _OPTIONS = (
     click.option(
         "--repeat",
         type=click.IntRange(1, 10_000),
-        default=32,
-        show_default=True,
-        help="The most timed launches of a config on a shape; fewer where 5 agree.",
+        help="The most timed launches of a config on a shape; fewer where they agree.  "
+        "[default: 64 on CUDA, else 15]",
     ),
     click.option("--warmup", type=click.IntRange(0, 1000), default=1, show_default=True),
     click.option(

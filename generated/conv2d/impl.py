@@ -1,15 +1,8 @@
 """Stride-1 convolution with same padding as an implicit GEMM: fp16 in and out, summed in fp32."""
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
-
-try:
-    from .impl_dispatch import _select_config
-except ImportError:
-    from impl_dispatch import _select_config
 
 
 # All tensors are channels-last: x (pixels, IN), w (OUT, taps, IN), y (pixels, OUT).
@@ -75,6 +68,49 @@ def conv2d_kernel(
     tl.store(y_ptrs, acc.to(y_ptr.dtype.element_ty), mask=in_y)
 
 
+def _tuned_dispatch():
+    """Load impl_dispatch.py, which `codegen emit manifest.json` writes beside this file.
+
+    A warning says so if it was tuned for other code, where tuned-dispatch is installed to tell.
+    TUNED_DISPATCH=strict raises instead, TUNED_DISPATCH=off does not ask.
+    """
+    import importlib.util
+    import os
+    import sys
+
+    source = globals().get("__file__", "")
+    path = os.path.join(os.path.dirname(source), "impl_dispatch.py")
+    if __package__:
+        from . import impl_dispatch as dispatch
+    elif os.path.exists(path):  # A loose file, which may have been loaded by its path alone.
+        spec = importlib.util.spec_from_file_location(f"{__name__}_dispatch", path)
+        dispatch = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(dispatch)
+        sys.modules[spec.name] = dispatch
+    else:
+        import impl_dispatch as dispatch
+    mode = os.environ.get("TUNED_DISPATCH", "")
+    if mode != "off":
+        try:
+            from codegen.beside import check_source
+        except ImportError as error:
+            if mode == "strict":
+                raise RuntimeError("TUNED_DISPATCH=strict needs tuned-dispatch") from error
+        else:
+            check_source(source, getattr(dispatch, "SOURCE_SHA256", None), mode)
+    return dispatch
+
+
+try:
+    _select_config = _tuned_dispatch()._select_config
+except ImportError:
+
+    def _select_config(shape):
+        """Raise: there was no dispatch to choose the config for `shape` when this was imported."""
+        message = "no impl_dispatch.py beside this file: `codegen emit manifest.json` writes it"
+        raise ModuleNotFoundError(message)
+
+
 class ModelNew(torch.nn.Module):
     """`conv2d(x, weight, padding=kernel_size // 2)` for fp16 images (N, channels, H, W).
 
@@ -93,16 +129,19 @@ class ModelNew(torch.nn.Module):
         fan_in = in_channels * kernel_size * kernel_size
         self.weight = torch.nn.Parameter(weight.normal_(std=fan_in**-0.5))
 
-    def forward(self, x: torch.Tensor, config: Any = None) -> torch.Tensor:
-        """The convolved images; the dispatch chooses the config unless one is given."""
+    def forward(self, x: torch.Tensor, config=None) -> torch.Tensor:
+        """The convolved images."""
+        if config is None:
+            config = _select_config((x.shape[0], x.shape[2], x.shape[3]))
+        BLOCK_M = config.param("BLOCK_M")
+        BLOCK_N = config.param("BLOCK_N")
+        BLOCK_K = config.param("BLOCK_K")
         N, in_channels, H, W = x.shape
         out_channels, weight_channels, kernel_size, _ = self.weight.shape
         if in_channels != weight_channels:
             raise ValueError(
                 f"x has {in_channels} channels and weight takes {weight_channels}: make them equal"
             )
-        if config is None:
-            config = _select_config((N, H, W))
         x = x.contiguous(memory_format=torch.channels_last)
         weight = self.weight.contiguous(memory_format=torch.channels_last)
         y = torch.empty(
@@ -112,8 +151,8 @@ class ModelNew(torch.nn.Module):
             memory_format=torch.channels_last,
         )
         pixels = N * H * W
-        tiles_m = triton.cdiv(pixels, config.param("BLOCK_M"))
-        tiles_n = triton.cdiv(out_channels, config.param("BLOCK_N"))
+        tiles_m = triton.cdiv(pixels, BLOCK_M)
+        tiles_n = triton.cdiv(out_channels, BLOCK_N)
         conv2d_kernel[(tiles_m * tiles_n,)](
             x,
             weight,
@@ -124,6 +163,10 @@ class ModelNew(torch.nn.Module):
             IN_CHANNELS=in_channels,
             OUT_CHANNELS=out_channels,
             KERNEL_SIZE=kernel_size,
-            **config.all_kwargs(),
+            BLOCK_M=BLOCK_M,
+            BLOCK_N=BLOCK_N,
+            BLOCK_K=BLOCK_K,
+            num_warps=config.num_warps,
+            num_stages=config.num_stages,
         )
         return y

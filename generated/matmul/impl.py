@@ -1,15 +1,8 @@
 """Matrix product A (M, K) @ B (K, N), both row-major: fp16 in and out, summed in fp32."""
 
-from typing import Any
-
 import torch
 import triton
 import triton.language as tl
-
-try:
-    from .impl_dispatch import _select_config
-except ImportError:
-    from impl_dispatch import _select_config
 
 
 # M's divisibility changes no load: not specialising on it saves a compile per new batch size.
@@ -59,20 +52,79 @@ def matmul_kernel(
     tl.store(c_ptrs, acc.to(c_ptr.dtype.element_ty), mask=in_c)
 
 
+def _tuned_dispatch():
+    """Load impl_dispatch.py, which `codegen emit manifest.json` writes beside this file.
+
+    A warning says so if it was tuned for other code, where tuned-dispatch is installed to tell.
+    TUNED_DISPATCH=strict raises instead, TUNED_DISPATCH=off does not ask.
+    """
+    import importlib.util
+    import os
+    import sys
+
+    source = globals().get("__file__", "")
+    path = os.path.join(os.path.dirname(source), "impl_dispatch.py")
+    if __package__:
+        from . import impl_dispatch as dispatch
+    elif os.path.exists(path):  # A loose file, which may have been loaded by its path alone.
+        spec = importlib.util.spec_from_file_location(f"{__name__}_dispatch", path)
+        dispatch = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(dispatch)
+        sys.modules[spec.name] = dispatch
+    else:
+        import impl_dispatch as dispatch
+    mode = os.environ.get("TUNED_DISPATCH", "")
+    if mode != "off":
+        try:
+            from codegen.beside import check_source
+        except ImportError as error:
+            if mode == "strict":
+                raise RuntimeError("TUNED_DISPATCH=strict needs tuned-dispatch") from error
+        else:
+            check_source(source, getattr(dispatch, "SOURCE_SHA256", None), mode)
+    return dispatch
+
+
+try:
+    _select_config = _tuned_dispatch()._select_config
+except ImportError:
+
+    def _select_config(shape):
+        """Raise: there was no dispatch to choose the config for `shape` when this was imported."""
+        message = "no impl_dispatch.py beside this file: `codegen emit manifest.json` writes it"
+        raise ModuleNotFoundError(message)
+
+
 class ModelNew(torch.nn.Module):
     """`a @ b` for two fp16 matrices."""
 
-    def forward(self, a: torch.Tensor, b: torch.Tensor, config: Any = None) -> torch.Tensor:
-        """The product; the dispatch chooses the config unless one is given."""
+    def forward(self, a: torch.Tensor, b: torch.Tensor, config=None) -> torch.Tensor:
+        """The product."""
+        if config is None:
+            config = _select_config((a.shape[0], b.shape[1], a.shape[1]))
+        BLOCK_M = config.param("BLOCK_M")
+        BLOCK_N = config.param("BLOCK_N")
+        BLOCK_K = config.param("BLOCK_K")
+        GROUP_M = config.param("GROUP_M")
         M, K = a.shape
         N = b.shape[1]
         if b.shape[0] != K:
             raise ValueError(f"a has {K} columns and b has {b.shape[0]} rows: make them equal")
-        if config is None:
-            config = _select_config((M, N, K))
         a, b = a.contiguous(), b.contiguous()
         c = torch.empty((M, N), dtype=a.dtype, device=a.device)
-        tiles_m = triton.cdiv(M, config.param("BLOCK_M"))
-        tiles_n = triton.cdiv(N, config.param("BLOCK_N"))
-        matmul_kernel[(tiles_m * tiles_n,)](a, b, c, M, N, K, **config.all_kwargs())
+        grid = (triton.cdiv(M, BLOCK_M) * triton.cdiv(N, BLOCK_N),)
+        matmul_kernel[grid](
+            a,
+            b,
+            c,
+            M,
+            N,
+            K,
+            BLOCK_M=BLOCK_M,
+            BLOCK_N=BLOCK_N,
+            BLOCK_K=BLOCK_K,
+            GROUP_M=GROUP_M,
+            num_warps=config.num_warps,
+            num_stages=config.num_stages,
+        )
         return c

@@ -40,6 +40,10 @@ class Device(Protocol):
     def turn(self) -> int:
         """Launches of a config in a row over which what the clock adds evens out; mostly 1."""
 
+    @property
+    def repeat(self) -> int:
+        """The most timed launches of a config on a shape, where nobody says another number."""
+
     def target(self) -> Target:
         """Return what it is, with the versions of the tools that are loaded by now."""
 

@@ -32,6 +32,7 @@ class Cpu:
 
     method = "perf_counter, pinned, warm caches, interleaved"
     turn = 1
+    repeat = 15
 
     def __init__(self) -> None:
         # Weak: a launch holds the inputs of its shape.

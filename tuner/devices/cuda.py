@@ -30,6 +30,7 @@ class Cuda:
     """The first CUDA device that this process sees."""
 
     turn = 16
+    repeat = 64
     method = (
         f"cuda events, {_FLUSH_BYTES // 10**6} MB L2 flush outside the timed region, "
         f"median of turns of up to {turn} launches, interleaved; an empty kernel is {_EMPTY_US} us"

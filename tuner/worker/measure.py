@@ -28,6 +28,7 @@ _HOPELESS = 1.5  # Times the best median: no more repeats will change the order.
 # To a launch as long as this, what the clock adds is nothing; it needs no whole pattern of it.
 _SHORT_US = 100.0
 _FEW = 4
+_TURNS = 2  # Ahead of a judgement, so that no timing is one of a single turn.
 # A launch as long as this has little noise, and device time is dear.
 _LONG_US = 20_000.0
 _LONG_REPEATS = 3
@@ -105,7 +106,7 @@ class Stopwatch:
 
     def _most(self, us: list[float]) -> int:
         """Return how many repeats a config may have: a first launch may take longer than others."""
-        repeat = self._limits.repeat
+        repeat = self._limits.repeat or self._device.repeat
         return min(repeat, _LONG_REPEATS) if min(us) >= _LONG_US else repeat
 
     def _turn(self, us: list[float]) -> int:
@@ -117,7 +118,7 @@ class Stopwatch:
     def _round(self, us: list[float]) -> int:
         """Return how many repeats, in whole turns, come ahead of a judgement."""
         turn = self._turn(us)
-        return math.ceil(_ROUND / turn) * turn
+        return max(math.ceil(_ROUND / turn), 1 if turn == 1 else _TURNS) * turn
 
     def _timing(self, us: list[float], turn: int) -> Timing:
         # No clock tells less than a nanosecond, and what comes after divides by the median.

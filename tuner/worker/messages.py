@@ -88,13 +88,13 @@ class Limits:
     Attributes:
         timeout_s: the longest that compiling and running a config once may take.
         warmup: untimed rounds ahead of the timed ones.
-        repeat: the most timed launches of a config on a shape.
+        repeat: the most timed launches of a config on a shape; None for the device's own number.
         tolerance: by how much an output may differ, relative; None for the dtype's own.
     """
 
     timeout_s: float = 60.0
     warmup: int = 1
-    repeat: int = 32
+    repeat: int | None = None
     tolerance: float | None = None
 
 

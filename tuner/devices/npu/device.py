@@ -54,6 +54,7 @@ class Npu:
         self._layout = ""
 
     turn = 1
+    repeat = 15
 
     @property
     def method(self) -> str:

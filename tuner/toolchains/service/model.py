@@ -24,6 +24,7 @@ class _Place:
 
     method = "none, nothing is run"
     turn = 1
+    repeat = 15
 
     def __init__(self, name: str) -> None:
         import torch  # noqa: PLC0415 (a toolchain's)
