@@ -121,6 +121,18 @@ def test_the_compilers_own_words_are_kept_with_the_numbers(tmp_path: Path) -> No
 
 
 @needing("ascend910b3")
+def test_blocks_of_a_product_that_do_not_fit_side_by_side_overflow_l1(tmp_path: Path) -> None:
+    """512 KiB of L1 hold 64 x 2048 and 2048 x 64 in fp16, to the last bit, and no more."""
+    space = {"BLOCK_M": [64], "BLOCK_N": [64], "BLOCK_K": [2048, 4096], "GROUP_M": [8]}
+    found = gated(tmp_path, "matmul", "ascend910b3", space, ((4096, 4096, 4096),))
+    assert fates(found) == {(2048, 64, 64, 8): "kept", (4096, 64, 64, 8): "cbuf"}
+    (verdict,) = [verdict for verdict in found.verdicts.values() if not verdict.kept]
+    overflow = Overflow.of(verdict.failure)
+    assert overflow
+    assert (overflow.needed, overflow.available) == (2 * 64 * 4096 * 16, 512 * 1024 * 8)
+
+
+@needing("ascend910b3")
 def test_a_build_with_single_buffers_is_noted(tmp_path: Path) -> None:
     """The compiler gives up double buffers without being asked, and only prints that it did."""
     space = {"BLOCK_R": [4], "BLOCK_C": [1024, 4096]}
