@@ -37,7 +37,8 @@ def by_path(name, path):
     spec.loader.exec_module(module)
     return module
 
-case, kernel, shapes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+case, kernel, shapes, dtype = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4]
+dtype = getattr(torch, dtype)
 base = by_path("base", f"{case}/base.py")
 sys.path.insert(0, kernel)
 impl = by_path("impl", f"{kernel}/impl.py")
@@ -45,8 +46,9 @@ arguments = base.get_init_inputs()
 torch.manual_seed(0)
 model, reference = impl.ModelNew(*arguments), base.Model(*arguments)
 model.load_state_dict(reference.state_dict())
+model, reference = model.to(dtype), reference.to(dtype)
 for shape in map(tuple, shapes):
-    inputs = base.get_inputs_for_shape(shape)
+    inputs = [x.to(dtype) for x in base.get_inputs_for_shape(shape)]
     torch.testing.assert_close(model(*inputs), reference(*inputs), rtol=1e-2, atol=1e-2)
     print(shape)
 """
@@ -65,15 +67,18 @@ def test_a_kernel_takes_its_config_as_the_contract_says(kernel: str) -> None:
     assert [str(breach) for breach in found] == []
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_kernel_is_right_with_the_config_that_its_dispatch_chooses(kernel: str) -> None:
-    """On small shapes, in fp16, with no config given."""
+def test_a_kernel_is_right_with_the_config_that_its_dispatch_chooses(
+    kernel: str, dtype: str
+) -> None:
+    """On small shapes, with no config given."""
     for name in ("torch", "triton"):
         if not importlib.util.find_spec(name):
             pytest.skip(f"needs {name}: pip install -e '.[torch]'")
     command = [sys.executable, "-c", RUN, str(ORIGINAL / kernel), str(GALLERY / kernel)]
     ran = subprocess.run(
-        [*command, json.dumps(SHAPES[kernel])],
+        [*command, json.dumps(SHAPES[kernel]), dtype],
         env={**os.environ, "TRITON_INTERPRET": "1", "TUNED_DISPATCH": "strict"},
         capture_output=True,
         text=True,
