@@ -8,12 +8,12 @@ from pathlib import Path
 
 from codegen.errors import OutputError
 from codegen.files import read_bytes, write_text
-from codegen.json_text import dump_json
 from tuner.errors import KbError
 from tuner.kb.lines import dump_rows
 from tuner.kb.report import work_label
 from tuner.kb.rows import Row
 from tuner.kb.to_table import table_dict
+from tuner.table_text import table_text as text_of
 
 __all__ = ["lines_text", "table_text", "write_export"]
 
@@ -44,7 +44,7 @@ def table_text(rows: Sequence[Row]) -> str:
             where="--table",
             remedy="choose one with --kernel, --source, --device, --toolchain or --dtype",
         )
-    return dump_json(table_dict(rows[0].scope, [row.record for row in rows]))
+    return text_of(table_dict(rows[0].scope, [row.record for row in rows]))
 
 
 def write_export(path: Path, text: str) -> bool:
