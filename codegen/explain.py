@@ -62,9 +62,10 @@ def explain(policy: Policy, shape: Shape) -> Explanation:
         config = policy.evaluate(shape)
     except OutsideEnvelopeError:
         config = None
-    return Explanation(
-        shape=shape, place=_place(policy, shape), path=tuple(_path(policy, shape)), config=config
-    )
+    path = [*_path(policy, shape)]
+    if config or policy.holds(shape) or policy.outside != "raise":
+        path += _too_many(policy, shape)
+    return Explanation(shape=shape, place=_place(policy, shape), path=tuple(path), config=config)
 
 
 def _place(policy: Policy, shape: Shape) -> str:
@@ -97,6 +98,17 @@ def _path(policy: Policy, shape: Shape) -> Iterator[str]:
         moved = policy.sizes(shape)
         yield "taken as " + ", ".join(f"{name} = {value}" for name, value in moved.items())
     yield from _questions(policy.selector.lower(), policy.sizes(shape))
+
+
+def _too_many(policy: Policy, shape: Shape) -> Iterator[str]:
+    """Yield which configs launch too many programs, in the order in which they are tried."""
+    if policy.grid is None:
+        return
+    for config in dict.fromkeys((policy.chosen(shape), policy.default, policy.coarsest)):
+        programs = policy.programs(config, shape)
+        if programs <= policy.grid.limit:
+            return
+        yield f"grid: {config.id} launches {programs} programs, more than {policy.grid.limit}"
 
 
 def _questions(node: Decision, sizes: dict[str, int]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import math
+import re
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import (
@@ -20,6 +21,7 @@ from codegen.literals import readable
 
 __all__ = [
     "AxisValueField",
+    "BlockField",
     "Count",
     "Identifier",
     "Int64",
@@ -39,6 +41,7 @@ __all__ = [
 _INT64 = 2**63
 _NAME_LENGTH = 64
 _TEXT_LENGTH = 500
+_NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_]{{0,{_NAME_LENGTH - 1}}}")
 _MAX_LAUNCH_OPTION = 2**31 - 1
 
 
@@ -92,6 +95,15 @@ def _encodable(text: str) -> str:
     return text
 
 
+def _block(value: Any) -> Any:
+    """Let through a block size: a number, or the name of the param that has it."""
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value < _INT64:
+        return value
+    if isinstance(value, str) and _NAME.fullmatch(value) and not keyword.iskeyword(value):
+        return value
+    raise PydanticCustomError("block", "is neither the name of a param nor a number of 1 or more")
+
+
 def only_a_leaf(value: Any) -> Any:
     """Let through a leaf of a tree that is not a split as well."""
     if isinstance(value, dict) and not {"left", "right"}.isdisjoint(value):
@@ -137,4 +149,5 @@ RelativeFile: TypeAlias = Annotated[
 
 # Checked before the union is tried, so that a wrong value is one error and not one a member.
 ValueField: TypeAlias = Annotated[bool | int | float | str | None, BeforeValidator(_param_value)]
+BlockField: TypeAlias = Annotated[int | str, BeforeValidator(_block)]
 AxisValueField: TypeAlias = Annotated[int | str, BeforeValidator(_axis_value)]

@@ -79,6 +79,8 @@ def _rows(
     yield "envelope", envelope_text(policy.axes)
     if any(isinstance(a, CategoryAxis) or (a.low, a.high) != (None, None) for a in policy.axes):
         yield "outside", _OUTSIDE[policy.outside]
+    if policy.grid:
+        yield "grid", f"{policy.grid.text()} <= {policy.grid.limit}, else a config of larger blocks"
     yield "regenerate", emit_command(manifest_file, output)
 
 

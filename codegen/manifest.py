@@ -20,12 +20,14 @@ from codegen.config import Config
 from codegen.errors import ManifestError, shown
 from codegen.fields import (
     AxisValueField,
+    BlockField,
     Count,
     Identifier,
     Int64,
     LaunchOption,
     LongText,
     ParamName,
+    Positive,
     RelativeFile,
     Sha256,
     Slowdown,
@@ -33,6 +35,8 @@ from codegen.fields import (
     Text,
     ValueField,
 )
+from codegen.grid import GridDim, LaunchGrid
+from codegen.grid_check import check_grid
 from codegen.json_text import dump_json
 from codegen.policy import Outside, Policy
 from codegen.selectors import BODIES, Site
@@ -164,6 +168,20 @@ class Regret(Strict):
     noise_floor: Slowdown | None = None
 
 
+class GridDimField(Strict):
+    """The product of `axes` in blocks of a param, or of a number; 1 if none is named."""
+
+    axes: Annotated[list[Identifier], Field(min_length=1, max_length=8)]
+    block: BlockField = 1
+
+
+class LaunchGridField(Strict):
+    """The grid's dimensions, multiplied, and the most programs that the target launches at once."""
+
+    dims: Annotated[list[GridDimField], Field(min_length=1, max_length=8)]
+    limit: Positive
+
+
 class TuneMeta(Strict):
     """How the manifest came about; nothing here is read when code is emitted but `regret`."""
 
@@ -187,6 +205,7 @@ class Manifest(Strict):
     default: str
     outside: Outside
     selector: SelectorField
+    launch_grid: LaunchGridField | None = None
     tune_meta: TuneMeta = TuneMeta()
     extras: dict[str, JsonValue] = Field(default={})
 
@@ -243,13 +262,23 @@ def policy_of(manifest: Manifest) -> Policy:
         for i, id_ in enumerate(ids):
             _no_repeat(ids, i, f"selector.config_ids[{i}]", f"config {shown(id_)}")
     site = Site(path="selector.payload", axes=axes, configs=len(ids))
-    return Policy(
+    policy = Policy(
         axes=tuple(axes.values()),
         configs=tuple(chosen),
         default=_kept(configs, manifest.default, "default"),
         outside=manifest.outside,
         selector=manifest.selector.payload.build(site),
+        grid=_grid(manifest.launch_grid),
     )
+    check_grid(policy)
+    return policy
+
+
+def _grid(field: LaunchGridField | None) -> LaunchGrid | None:
+    if field is None:
+        return None
+    dims = tuple(GridDim(tuple(dim.axes), dim.block) for dim in field.dims)
+    return LaunchGrid(dims=dims, limit=field.limit)
 
 
 def _axes(manifest: Manifest) -> Iterator[tuple[str, Axis]]:

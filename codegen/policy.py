@@ -12,15 +12,20 @@ from typing import Any, Literal, TypeAlias
 
 from codegen.axes import Axis, AxisValue, CategoryAxis
 from codegen.config import Config
+from codegen.grid import LaunchGrid, programs_of
 from codegen.selectors import Selector
 
-__all__ = ["Outside", "OutsideEnvelopeError", "Policy"]
+__all__ = ["Outside", "OutsideEnvelopeError", "Policy", "TooManyProgramsError"]
 
 Outside: TypeAlias = Literal["default", "nearest", "raise"]
 
 
 class OutsideEnvelopeError(ValueError):
     """A shape outside the envelope, where the manifest says to raise."""
+
+
+class TooManyProgramsError(OutsideEnvelopeError):
+    """A shape on which every config launches more programs than the target takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,9 @@ class Policy:
     3. An integer outside its range: `"raise"` raises, `"default"` takes the default config,
        `"nearest"` moves it to the end of the range.
     4. The selector chooses.
+    5. Where `grid` says that the config so found launches too many programs, the default config is
+       taken instead, and where that does, too, the config of the largest blocks. Where all three
+       do, an error is raised.
     """
 
     axes: tuple[Axis, ...]
@@ -41,6 +49,7 @@ class Policy:
     default: Config
     outside: Outside
     selector: Selector
+    grid: LaunchGrid | None = None
 
     def evaluate(self, shape: Sequence[AxisValue]) -> Config:
         """Return the config for `shape`, one value an axis in the order of `axes`.
@@ -48,7 +57,29 @@ class Policy:
         Raises:
             ValueError: `shape` has another length than `axes`.
             OutsideEnvelopeError: it lies outside the envelope and the rule is `raise`.
+            TooManyProgramsError: no config that may be taken stays below the limit of the grid.
         """
+        chosen = self.chosen(shape)
+        if self.grid is None:
+            return chosen
+        for config in (chosen, self.default, self.coarsest):
+            if self.programs(config, shape) <= self.grid.limit:
+                return config
+        raise TooManyProgramsError(f"{shape} needs more than {self.grid.limit} programs")
+
+    def programs(self, config: Config, shape: Sequence[AxisValue]) -> int:
+        """Return how many programs `config` launches on `shape`, as it is; 0 without a grid."""
+        sizes = {a.name: v for a, v in zip(self.axes, shape, strict=True) if isinstance(v, int)}
+        return programs_of(self.grid.blocks(config), sizes) if self.grid else 0
+
+    @property
+    def coarsest(self) -> Config:
+        """The config of the largest blocks, the first of several; the default without a grid."""
+        grid = self.grid
+        return max(self.configs, key=grid.volume) if grid else self.default
+
+    def chosen(self, shape: Sequence[AxisValue]) -> Config:
+        """Return the config for `shape`, whatever its grid; raises as `evaluate`."""
         if len(shape) != len(self.axes):
             raise ValueError(f"shape has {len(shape)} values for {len(self.axes)} axes")
         pinned = dict(self.selector.pinned).get(tuple(shape))

@@ -51,6 +51,8 @@ def render(
             unpack=_unpacked(program.locals),
             body=program.body,
             raises=program.raises,
+            refuses=program.refuses,
+            grid_limit=literal(policy.grid.limit) if policy.grid else None,
             autotune_sizes=_autotune_sizes(policy.axes),
             envelope=[literal(line) for line in _lines(envelope_text(policy.axes))],
         )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codegen.features import AxisTerm, Cdiv, Feature, Mod, Product, Ratio, Term
+from codegen.grid import Blocks
 from codegen.literals import literal
 
-__all__ = ["asks", "spelled"]
+__all__ = ["asks", "launched", "spelled"]
 
 
 def asks(feature: Feature, threshold: int, denominator: int, names: Mapping[str, str]) -> str:
@@ -34,6 +35,16 @@ def spelled(feature: Term | Product, names: Mapping[str, str]) -> str:
             return f"{names[axis]} % {by}"
         case Product(terms):
             return " * ".join(_factor(term, names) for term in terms)
+
+
+def launched(blocks: tuple[Blocks, ...], names: Mapping[str, str]) -> str:
+    """Return how many programs are launched, as an expression of `names`."""
+    return " * ".join(_covered(dim, names) for dim in blocks)
+
+
+def _covered(dim: Blocks, names: Mapping[str, str]) -> str:
+    product = " * ".join(names[axis] for axis in dim.axes)
+    return product if dim.by == 1 else f"(({product} + {dim.by - 1}) // {dim.by})"
 
 
 def _factor(term: Term, names: Mapping[str, str]) -> str:

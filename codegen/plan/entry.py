@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from codegen.axes import Axis, CategoryAxis, IntegerAxis
 from codegen.literals import literal
-from codegen.plan.statements import Block, Clamp, Note, Raise, Return, branch, grouped, is_among
+from codegen.plan.statements import Block, Clamp, Note, branch, grouped, is_among
 
 __all__ = ["clamps", "guard"]
 
 
-def guard(axes: Sequence[Axis], names: Mapping[str, str], outside: Return | Raise) -> Block:
+def guard(axes: Sequence[Axis], names: Mapping[str, str], outside: Block) -> Block:
     """Return the check that each of `axes` lies inside its envelope."""
     if not axes:
         return ()
@@ -20,7 +20,7 @@ def guard(axes: Sequence[Axis], names: Mapping[str, str], outside: Return | Rais
         condition = f"not ({' and '.join(ranges)})"
     else:
         condition = " or ".join(grouped(_beyond(axis, names[axis.name]), "and") for axis in axes)
-    return branch(condition, (outside,), ())
+    return branch(condition, outside, ())
 
 
 def _range(axis: Axis, name: str) -> str:

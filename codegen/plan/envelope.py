@@ -28,18 +28,20 @@ class Folded:
     at_entry: tuple[Axis, ...]
 
 
-def fold(node: Node, axes: Sequence[Axis], default: int | None) -> Folded:
+def fold(
+    node: Node, axes: Sequence[Axis], default: int | None, *, places: int = _MAX_PLACES
+) -> Folded:
     """Return `node` with the envelope of `axes` checked.
 
-    `default` is the config taken outside, None where an error is raised: a part that is this
-    config already needs no check.
+    `default` is the config taken outside, None where something else is done: a part that is this
+    config already needs no check. `places` are the most in which a check may stand.
     """
     at_entry = []
     for axis in axes:
         if isinstance(axis, IntegerAxis) and axis.low is None and axis.high is None:
             continue
         folded = _folded(node, axis, default)
-        if folded is None or _places(node, axis.name) > _MAX_PLACES:
+        if folded is None or _places(node, axis.name) > places:
             at_entry.append(axis)
         else:
             node = folded

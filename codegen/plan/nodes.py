@@ -8,8 +8,24 @@ from typing import TypeAlias
 
 from codegen.axes import AxisValue
 from codegen.features import Product, Ratio, Term
+from codegen.grid import Blocks
 
-__all__ = ["OUTSIDE", "Ask", "Cases", "Cut", "Leaf", "Node", "Outside", "cases", "children", "cut"]
+__all__ = [
+    "DEFAULT",
+    "OUTSIDE",
+    "REFUSED",
+    "Ask",
+    "Cases",
+    "Cut",
+    "Guard",
+    "Leaf",
+    "Node",
+    "Outside",
+    "Refused",
+    "cases",
+    "children",
+    "cut",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +69,27 @@ class Ask:
     no: Node
 
 
-Node: TypeAlias = Leaf | Outside | Cut | Cases | Ask
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Whether a config's grid, counted in `blocks`, stays within `limit`."""
+
+    blocks: tuple[Blocks, ...]
+    limit: int
+    yes: Leaf
+    no: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No config that may be taken launches few enough programs."""
+
+
+Node: TypeAlias = Leaf | Outside | Cut | Cases | Ask | Guard | Refused
 
 OUTSIDE = Outside()
+REFUSED = Refused()
+# The index of a default config that the selector never chooses.
+DEFAULT = -1
 
 
 def cut(feature: Term | Product, cuts: Sequence[int], parts: Sequence[Node]) -> Node:
@@ -100,7 +134,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return node.parts
         case Cases():
             return tuple(part for _, part in node.groups)
-        case Ask():
+        case Ask() | Guard():
             return (node.yes, node.no)
         case _:
             return ()

@@ -9,6 +9,7 @@ from codegen.axes import Axis, AxisValue, IntegerAxis
 from codegen.decision import Among, Choose, Decision, Split
 from codegen.errors import InternalError
 from codegen.features import AxisTerm, Cdiv, Mod, Product, Ratio, Term
+from codegen.plan.guards import Guards
 from codegen.plan.nodes import Ask, Leaf, Node, cases, cut
 
 __all__ = ["simplify"]
@@ -22,6 +23,10 @@ class _Known:
 
     ranges: dict[Term | Product, Interval]
     values: dict[str, tuple[AxisValue, ...]]
+    guards: Guards | None
+
+    def leaf(self, config: int) -> Node:
+        return self.guards.leaf(config, self.ranges) if self.guards else Leaf(config)
 
     def narrowed(self, feature: Term | Product, low: int | None, high: int | None) -> _Known:
         return replace(self, ranges={**self.ranges, feature: (low, high)})
@@ -30,8 +35,11 @@ class _Known:
         return replace(self, values={**self.values, axis: values})
 
 
-def simplify(decision: Decision, axes: tuple[Axis, ...]) -> Node:
-    """Return `decision` as nodes that agree with it on every shape inside the envelope."""
+def simplify(decision: Decision, axes: tuple[Axis, ...], guards: Guards | None = None) -> Node:
+    """Return `decision` as nodes that agree with it on every shape inside the envelope.
+
+    With `guards` its leaves look at the launch grid, where they must.
+    """
     ranges: dict[Term | Product, Interval] = {}
     values: dict[str, tuple[AxisValue, ...]] = {}
     for axis in axes:
@@ -39,13 +47,13 @@ def simplify(decision: Decision, axes: tuple[Axis, ...]) -> Node:
             ranges[AxisTerm(axis.name)] = (axis.low, axis.high)
         else:
             values[axis.name] = axis.values
-    return _node(decision, _Known(ranges, values))
+    return _node(decision, _Known(ranges, values, guards))
 
 
 def _node(decision: Decision, known: _Known) -> Node:
     match decision:
         case Choose(config):
-            return Leaf(config)
+            return known.leaf(config)
         case Among():
             return _category(decision, known)
         case Split(Ratio() as ratio):

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
 from codegen.axes import Axis, AxisValue, IntegerAxis, Shape
 from codegen.features import Product, Term
 from codegen.literals import literal
-from codegen.plan.conditions import asks, spelled
-from codegen.plan.nodes import OUTSIDE, Ask, Cases, Cut, Leaf, Node
+from codegen.plan.conditions import asks, launched, spelled
+from codegen.plan.nodes import DEFAULT, OUTSIDE, Ask, Cases, Cut, Guard, Leaf, Node, Refused
 
-__all__ = ["Block", "Branch", "Clamp", "Note", "Raise", "Return", "Writer", "branch", "levels"]
+__all__ = [
+    "Block",
+    "Branch",
+    "Clamp",
+    "Note",
+    "Raise",
+    "Refuse",
+    "Return",
+    "Writer",
+    "branch",
+    "levels",
+]
 
 # So many values are compared one after the other before a search by halves takes over.
 _CHAIN = 4
@@ -45,6 +56,13 @@ class Raise:
 
 
 @dataclass(frozen=True, slots=True)
+class Refuse:
+    """Raise the error that names the limit of the launch grid."""
+
+    kind: str = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
 class Clamp:
     """Move a local to the nearest point of its range."""
 
@@ -62,7 +80,7 @@ class Branch:
     kind: str = "branch"
 
 
-Statement: TypeAlias = Return | Raise | Note | Clamp | Branch
+Statement: TypeAlias = Return | Raise | Refuse | Note | Clamp | Branch
 Block: TypeAlias = tuple[Statement, ...]
 _Group: TypeAlias = tuple[AxisValue, list[tuple[Shape, int]]]
 
@@ -110,13 +128,20 @@ class Writer:
 
     configs: Sequence[str]
     axes: Mapping[str, str]
-    outside: Return | Raise
+    outside: Block = ()
+    # What an axis is called as it was given, wherever the envelope has it moved to.
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def block(self, node: Node) -> Block:
         """Return the statements for `node`, each way through them ending the function."""
         match node:
             case Leaf(config):
-                return (Return(self.configs[config]),)
+                return (Return("DEFAULT" if config == DEFAULT else self.configs[config]),)
+            case Guard(blocks, limit, yes, no):
+                condition = f"{launched(blocks, self.given)} <= {literal(limit)}"
+                return branch(condition, self.block(yes), self.block(no))
+            case Refused():
+                return (Refuse(),)
             case Cut(feature, cuts, parts):
                 return self._ranges(feature, cuts, parts)
             case Cases():
@@ -125,7 +150,7 @@ class Writer:
                 condition = asks(ratio, threshold, denominator, self.axes)
                 return branch(condition, self.block(yes), self.block(no))
             case _:
-                return (self.outside,)
+                return self.outside
 
     def _ranges(self, feature: Term | Product, cuts: Sequence[int], parts: Sequence[Node]) -> Block:
         """Halve `parts` by how likely they are: what lies outside the envelope hardly ever is."""
@@ -142,7 +167,7 @@ class Writer:
     def _cases(self, node: Cases) -> Block:
         name = self.axes[node.axis]
         groups = list(node.groups)
-        last: Block = (self.outside,) if node.otherwise else self.block(groups.pop()[1])
+        last: Block = self.outside if node.otherwise else self.block(groups.pop()[1])
         return chain([(is_among(name, values), self.block(part)) for values, part in groups], last)
 
     def pins(self, entries: Sequence[tuple[Shape, int]], axes: Sequence[Axis]) -> Block:

@@ -19,11 +19,12 @@ from typing import Any
 from codegen.axes import Axis, AxisValue, CategoryAxis, Shape
 from codegen.decision import Choose, Decision, Split
 from codegen.features import AxisTerm, Cdiv, Mod, Product, Ratio, Term, value_of
-from codegen.policy import OutsideEnvelopeError, Policy
+from codegen.policy import OutsideEnvelopeError, Policy, TooManyProgramsError
 
 __all__ = ["assert_agrees", "assert_harmless", "chosen", "edge_shapes", "loaded", "wanted"]
 
 _OUTSIDE = "outside"
+_TOO_MANY = "too many programs"
 _FAR = (-(2**63), -1, 0, 1, 2**63 - 1)
 _STRANGERS: tuple[AxisValue, ...] = ("", "no such value", 0, -(2**40))
 
@@ -39,6 +40,8 @@ def wanted(policy: Policy, shape: Shape) -> str:
     """Return what `policy` says of `shape`, spelled out so that 1, 1.0 and True differ."""
     try:
         return _spelled(policy.evaluate(shape))
+    except TooManyProgramsError:
+        return _TOO_MANY
     except OutsideEnvelopeError:
         return _OUTSIDE
 
@@ -48,6 +51,8 @@ def chosen(module: dict[str, Any], shape: Shape) -> str:
     try:
         return _spelled(module["_select_config"](shape))
     except ValueError as error:
+        if "needs a grid of more than" in str(error):
+            return _TOO_MANY
         outside = "lies outside the tuned envelope" in str(error)
         return _OUTSIDE if outside else f"{error!r}"
 
@@ -181,7 +186,7 @@ _NODES = {
 }
 # Comments that a tool would obey.
 _DIRECTIVE = re.compile(r"#[\s#]*(type|fmt|isort|ruff|flake8|pylint|mypy|pyright|yapf)\s*:")
-_CALLED_IN_THE_FUNCTION = {"_outside", "ValueError"}
+_CALLED_IN_THE_FUNCTION = {"_outside", "_too_many_programs", "ValueError"}
 _CALLED_FOR_AUTOTUNE = {"ValueError", "KeyError", "_select_config", "all_kwargs", "items", "len"}
 
 
@@ -218,7 +223,9 @@ def _assert_known(statement: ast.stmt) -> None:
             ast.literal_eval(value)
         case ast.AnnAssign(target=ast.Name("SOURCE_SHA256"), value=ast.Constant(None)):
             return
-        case ast.FunctionDef(name="_select_config" | "_outside", body=body, decorator_list=[]):
+        case ast.FunctionDef(
+            name="_select_config" | "_outside" | "_too_many_programs", body=body, decorator_list=[]
+        ):
             calls = [n for part in body for n in ast.walk(part) if isinstance(n, ast.Call)]
             assert {ast.unparse(call.func) for call in calls} <= _CALLED_IN_THE_FUNCTION
         case ast.FunctionDef(name="early_config_prune", body=body, decorator_list=[]):

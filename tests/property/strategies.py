@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from codegen.config import Config, Value
 
-__all__ = ["HOSTILE", "candidate", "configs", "examples", "hostile_texts", "manifests", "shapes"]
+__all__ = [
+    "HOSTILE",
+    "candidate",
+    "configs",
+    "examples",
+    "guarded",
+    "hostile_texts",
+    "manifests",
+    "shapes",
+]
 
 _INT64 = st.integers(-(2**63), 2**63 - 1)
 _SIZES = st.one_of(st.integers(-4, 300), st.integers(-(2**21), 2**21), _INT64)
@@ -265,6 +274,41 @@ def candidate(config: Config, *, reason: str | None = None) -> dict[str, Any]:
 
 def _id(config: Config) -> str:
     return config.id
+
+
+@st.composite
+def guarded(draw: st.DrawFn) -> dict[str, Any]:
+    """Return a raw manifest with a launch grid; an exact shape of it may exceed the limit."""
+    raw: dict[str, Any] = draw(manifests())
+    if all(axis["kind"] == "category" for axis in raw["axes"]):
+        raw["axes"][0] = _integer(draw, raw["axes"][0]["name"])
+        raw["selector"] |= {"kind": "constant", "payload": {"config": 0}}
+    integers = [axis["name"] for axis in raw["axes"] if axis["kind"] == "integer"]
+    # A name that no config has yet, and no launch option.
+    block, renamed = "ZZ_BLOCK", {}
+    for entry in raw["candidates"]:
+        entry["params"] = {**entry["params"], block: draw(_BY)}
+        known = {
+            k: entry[k] for k in ("num_warps", "num_stages", "num_ctas", "maxnreg") if k in entry
+        }
+        config = Config(
+            params=tuple(entry["params"].items()), options=tuple(entry["options"].items()), **known
+        )
+        renamed[entry["id"]] = config.id
+        entry["id"] = config.id
+    raw["default"] = renamed[raw["default"]]
+    raw["selector"]["config_ids"] = [renamed[id_] for id_ in raw["selector"]["config_ids"]]
+    dim = st.fixed_dictionaries(
+        {
+            "axes": st.lists(st.sampled_from(integers), min_size=1, max_size=3),
+            "block": st.one_of(st.just(block), _BY),
+        }
+    )
+    raw["launch_grid"] = {
+        "dims": draw(st.lists(dim, min_size=1, max_size=3)),
+        "limit": draw(st.one_of(st.integers(1, 70_000), st.integers(1, 2**63 - 1))),
+    }
+    return raw
 
 
 @st.composite

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from property.agreement import assert_agrees, assert_harmless
-from property.strategies import examples, manifests, shapes
+from property.strategies import examples, guarded, manifests, shapes
 from support import emitted, integer, manifest_of
 
+from codegen.errors import ManifestError
 from codegen.manifest import parse_manifest, policy_of
 from codegen.selectors import MAX_DEPTH
 
@@ -32,6 +33,26 @@ def test_a_module_agrees_with_its_policy(kind: str, number: int) -> None:
         assert_harmless(text)
 
     agrees()
+
+
+@given(st.data())
+@examples(60)
+def test_a_module_with_a_launch_grid_agrees(data: st.DataObject) -> None:
+    """It never chooses a config that launches too many programs, and is as `evaluate` besides."""
+    raw: dict[str, Any] = data.draw(guarded())
+    try:
+        manifest = parse_manifest(raw, name="test")
+    except ManifestError as error:
+        refused = error.fact
+    else:
+        refused = ""
+    if refused:
+        assert "on the exact shape" in refused
+        return
+    text = emitted(manifest)
+    more = data.draw(st.lists(shapes(raw["axes"]), max_size=20))
+    assert_agrees(policy_of(manifest), text, more=more, limit=300)
+    assert_harmless(text)
 
 
 @pytest.mark.parametrize("outside", ["default", "nearest", "raise"])
