@@ -18,18 +18,20 @@ __all__ = ["Blocks", "GridDim", "LaunchGrid", "programs_of"]
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """A dimension as one config launches it: the product of `axes` in blocks of `by`."""
+    """A dimension as one config launches it: `times` the product of `axes` in blocks of `by`."""
 
     axes: tuple[str, ...]
     by: int
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class GridDim:
-    """A dimension: the product of `axes` in blocks of a param, or of a number."""
+    """A dimension: `times` the product of `axes` in blocks of a param, or of a number."""
 
     axes: tuple[str, ...]
     block: str | int = 1
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class LaunchGrid:
 
     def blocks(self, config: Config) -> tuple[Blocks, ...]:
         """Return the dimensions with the blocks of `config`, whose params they must be."""
-        return tuple(Blocks(dim.axes, _size(dim.block, config)) for dim in self.dims)
+        return tuple(Blocks(d.axes, _size(d.block, config), d.times) for d in self.dims)
 
     def volume(self, config: Config) -> int:
         """Return how much one program of `config` covers: the more, the fewer are launched."""
@@ -54,7 +56,7 @@ class LaunchGrid:
 
 def programs_of(blocks: tuple[Blocks, ...], sizes: Mapping[str, int]) -> int:
     """Return how many programs are launched on the shape `sizes`."""
-    return prod(-(-prod(sizes[axis] for axis in dim.axes) // dim.by) for dim in blocks)
+    return prod(-(-prod((d.times, *(sizes[axis] for axis in d.axes))) // d.by) for d in blocks)
 
 
 def _size(block: str | int, config: Config) -> int:
@@ -65,5 +67,6 @@ def _size(block: str | int, config: Config) -> int:
 
 
 def _text(dim: GridDim) -> str:
-    axes = " * ".join(dim.axes)
-    return axes if dim.block == 1 else f"cdiv({axes}, {dim.block})"
+    factors = [*([str(dim.times)] if dim.times > 1 or not dim.axes else []), *dim.axes]
+    covered = " * ".join(factors)
+    return covered if dim.block == 1 else f"cdiv({covered}, {dim.block})"

@@ -47,6 +47,7 @@ from codegen.words import first_error
 __all__ = [
     "SCHEMA_VERSION",
     "Candidate",
+    "LaunchGridField",
     "Manifest",
     "TuneMeta",
     "digest",
@@ -169,10 +170,11 @@ class Regret(Strict):
 
 
 class GridDimField(Strict):
-    """The product of `axes` in blocks of a param, or of a number; 1 if none is named."""
+    """`times` the product of `axes`, in blocks of a param or of a number; each is 1 by default."""
 
-    axes: Annotated[list[Identifier], Field(min_length=1, max_length=8)]
+    axes: Annotated[list[Identifier], Field(max_length=8)]
     block: BlockField = 1
+    times: Positive = 1
 
 
 class LaunchGridField(Strict):
@@ -180,6 +182,12 @@ class LaunchGridField(Strict):
 
     dims: Annotated[list[GridDimField], Field(min_length=1, max_length=8)]
     limit: Positive
+
+    @classmethod
+    def of(cls, grid: LaunchGrid) -> LaunchGridField:
+        """Return the field that stands for `grid`."""
+        dims = [GridDimField(axes=list(d.axes), block=d.block, times=d.times) for d in grid.dims]
+        return cls(dims=dims, limit=grid.limit)
 
 
 class TuneMeta(Strict):
@@ -277,7 +285,7 @@ def policy_of(manifest: Manifest) -> Policy:
 def _grid(field: LaunchGridField | None) -> LaunchGrid | None:
     if field is None:
         return None
-    dims = tuple(GridDim(tuple(dim.axes), dim.block) for dim in field.dims)
+    dims = tuple(GridDim(tuple(dim.axes), dim.block, dim.times) for dim in field.dims)
     return LaunchGrid(dims=dims, limit=field.limit)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from codegen.config import Config
 from codegen.errors import OutputError
 from codegen.files import exists, write_text
-from codegen.manifest import Manifest, TuneMeta, policy_of
+from codegen.manifest import LaunchGridField, Manifest, TuneMeta, policy_of
 from codegen.policy import Outside
 from tuner.fates import Fate, fates
 from tuner.fit import MAX_DEPTH, MAX_LEAVES, KindName
@@ -162,6 +162,8 @@ def deliver(
         allowed=lambda shape: _allowed(measured, shape),
     )
     table["rejected"] |= _set_aside(measured)
+    if measured.space.grid:
+        table["launch_grid"] = LaunchGridField.of(measured.space.grid).model_dump()
     if weights:
         table["weights"] = [weights.get(tuple(shape), 1.0) for shape in table["shapes"]]
     table_changed = write_text(table_path, table_text(table))

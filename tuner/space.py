@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from codegen.config import Config, Value
 from codegen.errors import listed, shown
+from codegen.grid import GridDim, LaunchGrid, programs_of
 from tuner.errors import CaseError
 from tuner.expressions import Constraint
 
@@ -57,6 +58,8 @@ class Space:
         notes: what a user may want to know of the space.
         constraints: in which an axis occurs; the others have been applied.
         subspaces: what holds in ranges of shapes besides.
+        grid_dims: of the grid that a launch has; empty if nobody said.
+        grid_limit: the most programs of a launch, None without a limit.
         same: by config, the index of the first that is the same to the device; empty if all differ.
     """
 
@@ -64,7 +67,20 @@ class Space:
     notes: tuple[str, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     subspaces: tuple[Subspace, ...] = ()
+    grid_dims: tuple[GridDim, ...] = ()
+    grid_limit: int | None = None
     same: tuple[int, ...] = ()
+
+    @property
+    def grid(self) -> LaunchGrid | None:
+        """The grid with its limit; None where there is nothing to keep below."""
+        if not self.grid_dims or self.grid_limit is None:
+            return None
+        return LaunchGrid(dims=self.grid_dims, limit=self.grid_limit)
+
+    def limited(self, limit: int) -> Space:
+        """Return the space for a target that launches `limit` programs, if no limit is given."""
+        return self if self.grid_limit is not None else replace(self, grid_limit=limit)
 
     @classmethod
     def of(cls, configs: Iterable[Config]) -> Space:
@@ -135,7 +151,7 @@ class Space:
         Raises:
             CaseError: a constraint has no value for a config at this shape.
         """
-        if not (self.constraints or self.subspaces or self.same):
+        if not (self.constraints or self.subspaces or self.same or self.grid):
             return tuple(range(len(self.configs)))
         return tuple(i for i, first in self._firsts(sizes) if i == first)
 
@@ -160,8 +176,10 @@ class Space:
     def _allowed(self, sizes: Mapping[str, int]) -> Iterator[int]:
         subspaces = [subspace for subspace in self.subspaces if subspace.covers(sizes)]
         constraints = [*self.constraints, *(c for s in subspaces for c in s.constraints)]
-        unset = _unset(constraints)
+        unset, grid = _unset(constraints), self.grid
         for i, config in enumerate(self.configs):
+            if grid and programs_of(grid.blocks(config), sizes) > grid.limit:
+                continue
             own = config.all_kwargs()
             values = {**unset, **own, **sizes}
             if all(subspace.has(own) for subspace in subspaces) and all(

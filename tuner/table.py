@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from codegen.config import Config
 from codegen.errors import ManifestError
+from codegen.manifest import LaunchGridField
 from codegen.strict_json import parse_json, read_data
 from codegen.words import first_error
 from tuner.arrays import BoolArray, FloatArray, IntArray
@@ -44,6 +45,7 @@ class LatencyTable:
         reasons: one a config: None if it is kept, else why it is rejected. A rejected config has
             no latencies.
         source_sha256: the hash of the source that was measured, None if the table does not say.
+        launch_grid: the limit that no config may exceed, as the manifest has it.
         file: the file's name without its directory; `sha256` is that of its bytes.
     """
 
@@ -62,6 +64,7 @@ class LatencyTable:
     untried: BoolArray
     repeat_latency_us: FloatArray
     weights: FloatArray
+    launch_grid: LaunchGridField | None
     file: str
     sha256: str
 
@@ -130,6 +133,7 @@ def _table(fields: TableFile, file: str, digest: str) -> LatencyTable:
         untried=untried,
         repeat_latency_us=_array(fields.repeat_latency_us, len(fields.configs)),
         weights=np.array(fields.weights or [1.0] * len(fields.shapes), dtype=np.float64),
+        launch_grid=fields.launch_grid,
         file=file,
         sha256=digest,
     )

@@ -12,7 +12,8 @@ that are null there only because nobody tried them, and may be chosen), `dtype`,
 `toolchain` (tool → version), `method` (how it was timed), `rejected` (index of a config, as a
 string → why it was never measured), `repeat_latency_us`, a second, independent run of the first
 shapes, from which the noise is read, `weights`, how much each shape counts (1 for all if absent),
-and `source_sha256`, the hash (`codegen hash`) of the source that was measured.
+`source_sha256`, the hash (`codegen hash`) of the source that was measured, and `launch_grid`, as a
+manifest has it: beyond its limit no config may be chosen.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from codegen.fields import (
     Text,
     ValueField,
 )
+from codegen.manifest import LaunchGridField
 from tuner.errors import TableError
 
 __all__ = ["TableFile"]
@@ -90,6 +92,7 @@ class TableFile(Strict):
     untried: dict[str, list[Count]] = Field(default={})
     repeat_latency_us: list[_Row] = Field(default=[])
     weights: list[_Weight] = Field(default=[])
+    launch_grid: LaunchGridField | None = None
 
     def parts_agree(self) -> None:
         """Check repeats, lengths and indices; raises TableError with the dotted path."""

@@ -17,8 +17,11 @@ from tuner.measured import Measured, Task
 from tuner.measuring import measure
 from tuner.outcome import Delivery, TuneOutcome, check_delivery, deliver
 from tuner.progress import Reporter
-from tuner.records import Shape
+from tuner.records import Shape, Target
 from tuner.search.asking import Search
+from tuner.space import Space
+from tuner.toolchains.compiling import grids_are_free
+from tuner.toolchains.targets import target_of_device
 from tuner.worker.messages import CaseKernel, Limits
 
 __all__ = ["CaseRequest", "kernel_of", "tune_case"]
@@ -73,7 +76,7 @@ def _measured(request: CaseRequest, reporter: Reporter) -> Measured:
                 kernel=case.kernel,
                 source_sha256=case.source_sha256,
                 axis_names=case.axis_names,
-                space=case.space,
+                space=_limited(case.space, crew.target()),
                 source=case.impl,
                 # A replay knows its own shapes, and no others.
                 shapes=request.shapes or (None if isinstance(crew, Replay) else case.shapes),
@@ -85,6 +88,13 @@ def _measured(request: CaseRequest, reporter: Reporter) -> Measured:
             return measure(task, crew, kb, reporter)
     finally:
         crew.close()
+
+
+def _limited(space: Space, target: Target) -> Space:
+    """Return the space with the grid limit of an NPU, unless the environment lifts it."""
+    found = target_of_device(target.device, target.arch)
+    limit = found.most_programs if found and not grids_are_free() else None
+    return space if limit is None else space.limited(limit)
 
 
 def _passed_on(case: Case) -> Iterator[str]:

@@ -43,7 +43,10 @@ def launched(blocks: tuple[Blocks, ...], names: Mapping[str, str]) -> str:
 
 
 def _covered(dim: Blocks, names: Mapping[str, str]) -> str:
-    product = " * ".join(names[axis] for axis in dim.axes)
+    if not dim.axes:
+        return literal(-(-dim.times // dim.by))
+    factors = [*([literal(dim.times)] if dim.times > 1 else []), *(names[a] for a in dim.axes)]
+    product = " * ".join(factors)
     return product if dim.by == 1 else f"(({product} + {dim.by - 1}) // {dim.by})"
 
 

@@ -300,8 +300,9 @@ def guarded(draw: st.DrawFn) -> dict[str, Any]:
     raw["selector"]["config_ids"] = [renamed[id_] for id_ in raw["selector"]["config_ids"]]
     dim = st.fixed_dictionaries(
         {
-            "axes": st.lists(st.sampled_from(integers), min_size=1, max_size=3),
+            "axes": st.lists(st.sampled_from(integers), max_size=3),
             "block": st.one_of(st.just(block), _BY),
+            "times": st.one_of(st.just(1), _BY),
         }
     )
     raw["launch_grid"] = {

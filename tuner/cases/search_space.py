@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from codegen.config import LAUNCH_OPTIONS, Value
 from codegen.errors import listed, shown
 from tuner.cases.entry import single
+from tuner.cases.launch_grid import grid_dims
 from tuner.cases.sample import Sample
 from tuner.cases.tune_yaml import SubspaceField, TuneYaml
 from tuner.errors import CaseError
@@ -52,10 +54,37 @@ def tuned_space(sample: Sample, tune: TuneYaml, axis_names: tuple[str, ...]) -> 
         ],
         axis_names=axis_names,
     )
+    space = _with_grid(space, tune, axis_names)
     notes = [*_long_lists(tune), *_empty_shapes(space, axis_names, tune.fields.shapes or [])]
     if own and sample.candidates:
         notes.append(f"the candidates are those of {tune.name}, not of {sample.place}")
     return space.noted(*notes)
+
+
+def _with_grid(space: Space, tune: TuneYaml, axis_names: tuple[str, ...]) -> Space:
+    fields = tune.fields
+    if fields.launch_grid is None:
+        if fields.launch_grid_limit is not None:
+            raise CaseError(
+                "limits a grid that launch_grid does not give",
+                where=tune.where("launch_grid_limit"),
+                remedy="write launch_grid as well, such as cdiv(M, BLOCK_M)",
+            )
+        return space
+    blocks = [
+        {name for name, value in config.params if _is_block(value)} for config in space.configs
+    ]
+    dims = grid_dims(
+        fields.launch_grid,
+        axes=axis_names,
+        params=sorted(set.intersection(*blocks)),
+        where=tune.where("launch_grid"),
+    )
+    return replace(space, grid_dims=dims, grid_limit=fields.launch_grid_limit)
+
+
+def _is_block(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def _long_lists(tune: TuneYaml) -> Iterator[str]:
@@ -159,7 +188,7 @@ def _empty_shapes(
     space: Space, axis_names: Sequence[str], shapes: Sequence[Sequence[int]]
 ) -> Iterable[str]:
     """Yield at which of the shapes no config is allowed."""
-    if not (space.constraints or space.subspaces):
+    if not (space.constraints or space.subspaces or space.grid):
         return
     if len(shapes) * len(space.configs) > _MOST_TRIES:
         return

@@ -11,6 +11,8 @@
       - when: {M: [1, 64]}
         parameters: {BLOCK_M: [16, 32]}
         constraints: [num_warps <= 4]
+    launch_grid: cdiv(M, BLOCK_M) # programs launched; where a target has a limit it is kept below
+    launch_grid_limit: 65535      # an NPU's, if none is given
     shapes:                       # instead of those of get_inputs_dyn_list()
       - [128, 4096, 4096]
     weights:                      # 1 where none is given
@@ -27,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import Field, ValidationError
 
 from codegen.errors import listed, shown
-from codegen.fields import Count, Identifier, ParamName, Strict, ValueField
+from codegen.fields import Count, Identifier, ParamName, Positive, Strict, ValueField
 from codegen.words import first_error
 from tuner.cases.entry import ConfigEntry
 from tuner.cases.files import as_case_error, read_file
@@ -69,6 +71,8 @@ class TuneFile(Strict):
     configs: Annotated[list[ConfigEntry], Field(min_length=1)] | None = None
     constraints: _Conditions = Field(default=[])
     subspaces: Annotated[list[SubspaceField], Field(max_length=1_000)] = Field(default=[])
+    launch_grid: Annotated[str, Field(min_length=1)] | None = None
+    launch_grid_limit: Positive | None = None
     shapes: Annotated[list[_Sizes], Field(min_length=1, max_length=100_000)] | None = None
     weights: list[WeightField] = Field(default=[])
 

@@ -60,6 +60,7 @@ def manifest_of(
             "config_ids": [kept[index].id for index in used],
             "payload": payload,
         },
+        "launch_grid": table.launch_grid and table.launch_grid.model_dump(),
         "tune_meta": _tune_meta(table, fit, meta),
     }
     return parse_manifest(raw, name="the manifest")
