@@ -1,4 +1,4 @@
-"""The forests that a selector is grown on: dice, trees, facts and what they expect."""
+"""The teacher that a selector is grown on: dice, trees, kriging, facts and what is expected."""
 
 from __future__ import annotations
 
