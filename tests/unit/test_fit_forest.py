@@ -122,6 +122,17 @@ def test_kriging_with_one_point_or_many_says_something() -> None:
     assert np.abs(expected - line / 20).max() < 0.02
 
 
+def test_kriging_goes_by_what_is_known_of_each_target() -> None:
+    """A hole in one target changes nothing in the other; known nowhere, it is the mean of all."""
+    points = np.array([[0.0], [8.0], [16.0]])
+    values = np.array([[0.0, 0.0, np.nan], [1.0, np.nan, np.nan], [0.0, 2.0, np.nan]])
+    expected = Kriging(points, values).predict(points)
+    assert expected[:, :1].tolist() == Kriging(points, values[:, :1]).predict(points).tolist()
+    other = Kriging(points[[0, 2]], values[[0, 2], 1:2]).predict(points)
+    assert expected[:, 1:2].tolist() == other.tolist()
+    assert expected[:, 2].tolist() == [0.6] * 3
+
+
 def test_facts_tell_tiles_and_alignment_apart() -> None:
     """A config's facts on a shape differ with the tile, a shape's with the alignment."""
     shapes = np.array([[128, 64], [127, 64]])

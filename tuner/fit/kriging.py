@@ -26,15 +26,25 @@ _ROWS_AT_ONCE = 2**10
 
 
 class Kriging:
-    """A surface through `values`, float64 (n, n_targets), at `points`, float64 (n, n_facts)."""
+    """A surface through `values`, float64 (n, n_targets), at `points`, float64 (n, n_facts).
+
+    Each target goes by the points where it is known: NaN says that it is not.
+    """
 
     def __init__(self, points: FloatArray, values: FloatArray) -> None:
         seen = Dice(3).some(len(points), _MOST_POINTS)
-        self._points = points[seen]
-        self._mean = values[seen].mean(axis=0)
+        self._points, values = points[seen], values[seen]
+        self._mean = _means(values)
         covariance = _covariance(self._points, self._points)
         covariance[np.diag_indices_from(covariance)] += _NUGGET
-        self._pull = np.linalg.solve(covariance, values[seen] - self._mean)
+        known = ~np.isnan(values)
+        self._pull = np.zeros_like(values)
+        # Targets that are known at the same points, most often all of them, are solved for at once.
+        for at in np.unique(known, axis=1).T:
+            together = (known == at[:, None]).all(axis=0)
+            cells, rows = np.ix_(at, together), np.ix_(at, at)
+            apart = values[cells] - self._mean[together]
+            self._pull[cells] = np.linalg.solve(covariance[rows], apart)
 
     def predict(self, points: FloatArray) -> FloatArray:
         """Return what is expected at `points`, (n, n_targets), to within 1e-4.
@@ -47,6 +57,14 @@ class Kriging:
         pulled = [_covariance(part, self._points) @ self._pull for part in parts]
         expected: FloatArray = (np.concatenate(pulled) + self._mean).round(4)
         return expected
+
+
+def _means(values: FloatArray) -> FloatArray:
+    """Return the mean of each target; of one that is known nowhere, that of all."""
+    known = ~np.isnan(values)
+    counts, total = known.sum(axis=0), np.where(known, values, 0.0).sum(axis=0)
+    means: FloatArray = np.where(counts, total / np.maximum(counts, 1), total.sum() / counts.sum())
+    return means
 
 
 def _covariance(some: FloatArray, others: FloatArray) -> FloatArray:

@@ -50,11 +50,14 @@ class Teacher:
         facts = cell_facts(problem.shapes, problem.configs)
         tried = ~problem.untried
         self._cells = _of_cells(facts[tried], targets[tried], _trees(problem))
+        place, roots = shape_place(problem.shapes), np.sqrt(targets / _MILLIONTHS)
+        self._surface = Kriging(place, np.where(tried, roots, np.nan))
         if problem.untried.any():
-            # The others learn all configs of a shape at once.
+            # Boosted trees learn all configs of a shape at once.
             expected, _ = self._cells.predict(facts[problem.untried])
-            targets[problem.untried] = np.rint(expected[:, 0])
-        roots = np.sqrt(np.maximum(targets, 0) / _MILLIONTHS)
+            smooth = _squared(self._surface.predict(place))[problem.untried]
+            targets[problem.untried] = np.rint((expected[:, 0] + smooth) / 2)
+            roots = np.sqrt(targets / _MILLIONTHS)
         self._shapes = grow_boosted(
             shape_facts(problem.shapes),
             np.rint(roots * _MILLIONTHS).astype(np.int64),
@@ -63,7 +66,6 @@ class Teacher:
             rows=max(1, 4 * _MOST_CELLS // len(self._configs)),
             seed=1,
         )
-        self._surface = Kriging(shape_place(problem.shapes), roots)
 
     def regret(self, shapes: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the regret expected on `shapes`, the least of a shape 0, and its variance.
