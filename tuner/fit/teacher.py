@@ -26,9 +26,9 @@ __all__ = ["Teacher"]
 # good ones.
 _CEILING = 1.5
 _MILLIONTHS = 10**6
-# So many trees in the forest; of twice as many nothing is gained. Of a table of few shapes little
+# So many trees in the forest: more take longer than a fit may. Of a table of few shapes little
 # can be learned.
-_TREES, _TREES_FOR_FEW = 32, 8
+_TREES, _TREES_FOR_FEW = 24, 8
 _BOOSTED_TREES = 64
 _FEW_SHAPES = 20
 # How many facts are drawn at a node: of 64, half do as well as all.
