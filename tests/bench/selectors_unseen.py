@@ -41,7 +41,7 @@ from tuner.table import LatencyTable, parse_table, read_table
 DATA = Path(__file__).resolve().parents[1] / "data"
 KERNELS = ("matmul", "softmax", "conv2d")
 LIMITS = Limits(leaves=MAX_LEAVES, depth=MAX_DEPTH)
-OURS, FORESTS = "ours", "our forests, not deployable"
+OURS, TEACHER = "ours", "our teacher, not deployable"
 MEAN, P95, WORST = 0.020, 1.12, 1.5
 
 
@@ -79,7 +79,7 @@ def divisions(n_shapes: int, parts: int, times: int) -> Iterator[list[Any]]:
 
 def tried(problem: Problem, parts: int, times: int) -> dict[str, Tried]:
     """Return how each way to choose does on each part, fitted to the others."""
-    names = (OURS, FORESTS, *RIVALS)
+    names = (OURS, TEACHER, *RIVALS)
     regret = {name: np.full((times, len(problem.shapes)), np.nan) for name in names}
     leaves = []
     for turn, division in enumerate(divisions(len(problem.shapes), parts, times)):
@@ -100,9 +100,9 @@ def _choosers(known: Problem, ours: Any) -> dict[str, Chooser]:
         sizes = (dict(zip(known.axis_names, shape, strict=True)) for shape in asked.tolist())
         return np.array([ours.choose(each) for each in sizes])
 
-    forests = {FORESTS: lambda asked: Teacher(known).regret(asked)[0].argmin(axis=1)}
+    teacher = {TEACHER: lambda asked: Teacher(known).regret(asked)[0].argmin(axis=1)}
     rivals = {name: rival(known.shapes, known.regret) for name, rival in RIVALS.items()}
-    return {OURS: choose} | forests | rivals
+    return {OURS: choose} | teacher | rivals
 
 
 # ---- What a fit and its selector cost ------------------------------------------------------

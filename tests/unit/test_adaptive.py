@@ -99,7 +99,7 @@ def test_it_asks_only_for_what_is_allowed_and_not_out() -> None:
     assert len(first) <= 12
 
 
-def test_where_the_forests_are_sure_it_ends() -> None:
+def test_where_the_teacher_is_sure_it_ends() -> None:
     """If one config is the fastest by far on all shapes there is nothing more to learn."""
     configs, us = recorded("softmax", 60)
     flat = {s: {c.id: 1.0 + 9.0 * (i > 0) for i, c in enumerate(configs)} for s in us}

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codegen.decision import Choose, Decision, Split, count_leaves, depth_of
-from codegen.features import AxisTerm
+from codegen.features import AxisTerm, Mod
 from codegen.json_text import dump_json
 from codegen.manifest import Manifest, dump_manifest, parse_manifest, policy_of
 from tuner.errors import FitError
@@ -239,6 +239,17 @@ def _planted(M: int, N: int) -> list[float]:
     if M <= 100:
         return [1.0, 2.0, 3.0]
     return [2.0, 1.0, 3.0] if N <= 1000 else [2.0, 3.0, 1.0]
+
+
+def test_a_tree_asks_whether_sizes_are_aligned() -> None:
+    """A config that is best where 16 divides N is chosen there, and the split stays at a refit."""
+    shapes = [(m, n) for m in (3, 40, 500, 2000) for n in (15, 16, 37, 64, 111, 112, 450, 480)]
+    table = table_of(shapes, [[1.0, 3.0] if n % 16 else [3.0, 1.0] for _, n in shapes])
+    fit = fit_table(table)
+    split = Split(Mod("N", 16), 0, Choose(1), Choose(0))
+    assert root_of(fit) == split
+    assert root_of(fit_table(table, previous=split)) == split
+    assert policy_of(manifest_of(table, fit)).evaluate((1000, 96)).param("BLOCK") == 17
 
 
 def test_the_noise_floor_is_what_the_best_of_one_run_loses_in_a_second() -> None:

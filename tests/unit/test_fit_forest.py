@@ -1,4 +1,4 @@
-"""The forests that a selector is grown on: dice, trees, facts and what they expect."""
+"""The teacher that a selector is grown on: dice, trees, kriging, facts and what is expected."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from codegen.config import Config
+from tuner.fit.boosted import grow_boosted
 from tuner.fit.dice import Dice
-from tuner.fit.facts import cell_facts, shape_facts
-from tuner.fit.forest import grow_forest
+from tuner.fit.facts import cell_facts, shape_facts, shape_place
+from tuner.fit.forest import grow_forest, grow_tree
+from tuner.fit.kriging import Kriging
 from tuner.fit.problem import Problem
 from tuner.fit.teacher import Teacher
 
@@ -80,6 +82,57 @@ def test_sums_of_many_large_targets_are_exact() -> None:
     assert forest.predict(inputs[[0, -1]])[0].tolist() == [[-(10**6)], [2 * 10**6]]
 
 
+def test_a_tree_goes_no_deeper_than_it_may() -> None:
+    """At one split there are two leaves, at none the mean of all."""
+    inputs = np.arange(8, dtype=np.int32)[:, None]
+    targets = np.arange(8, dtype=np.int64)[:, None] * 10
+    one = grow_tree(inputs, targets, 2, Dice(0), 1).predict(inputs)
+    assert len(np.unique(one)) == 2
+    assert grow_tree(inputs, targets, 2, Dice(0), 0).predict(inputs)[0].tolist() == [35.0]
+
+
+def test_boosted_trees_come_near_what_they_were_told() -> None:
+    """The first says the mean, the many that follow what is beyond it, for all targets."""
+    inputs = np.arange(40, dtype=np.int32)[:, None]
+    targets = np.stack([np.where(np.arange(40) < 17, 0, 10**6), np.full(40, -7)], axis=1)
+    expected = grow_boosted(inputs, targets, **(ARGS | {"trees": 64})).predict(inputs)
+    assert np.abs(expected[:, 0] - targets[:, 0]).max() < 10**5
+    assert (expected[:, 1] == -7).all()
+    few = grow_boosted(inputs, targets, **(ARGS | {"trees": 1})).predict(inputs)
+    assert np.ptp(few[:, 0]) < 0.2e6
+
+
+def test_kriging_goes_through_what_it_was_told_and_to_the_mean_far_off() -> None:
+    """Near a point it says nearly its value, between two something between, far off the mean."""
+    points = np.array([[0.0, 0.0], [8.0, 8.0], [16.0, 16.0]])
+    values = np.array([[0.0], [1.0], [0.0]])
+    asked = np.array([[0.0, 0.0], [4.0, 4.0], [8.0, 8.0], [900.0, 900.0]])
+    start, between, peak, far = Kriging(points, values).predict(asked)[:, 0].tolist()
+    assert abs(start) < 0.05
+    assert 0.3 < between < 0.7
+    assert abs(peak - 1) < 0.05
+    assert 0.2 < far < 0.4
+
+
+def test_kriging_with_one_point_or_many_says_something() -> None:
+    """One point is everywhere; of more than it can hold, some are drawn."""
+    assert Kriging(np.zeros((1, 2)), np.ones((1, 1))).predict(np.ones((3, 2))).tolist() == [[1]] * 3
+    line = np.linspace(0, 20, 1500)[:, None]
+    expected = Kriging(line, line / 20).predict(line)
+    assert np.abs(expected - line / 20).max() < 0.02
+
+
+def test_kriging_goes_by_what_is_known_of_each_target() -> None:
+    """A hole in one target changes nothing in the other; known nowhere, it is the mean of all."""
+    points = np.array([[0.0], [8.0], [16.0]])
+    values = np.array([[0.0, 0.0, np.nan], [1.0, np.nan, np.nan], [0.0, 2.0, np.nan]])
+    expected = Kriging(points, values).predict(points)
+    assert expected[:, :1].tolist() == Kriging(points, values[:, :1]).predict(points).tolist()
+    other = Kriging(points[[0, 2]], values[[0, 2], 1:2]).predict(points)
+    assert expected[:, 1:2].tolist() == other.tolist()
+    assert expected[:, 2].tolist() == [0.6] * 3
+
+
 def test_facts_tell_tiles_and_alignment_apart() -> None:
     """A config's facts on a shape differ with the tile, a shape's with the alignment."""
     shapes = np.array([[128, 64], [127, 64]])
@@ -88,6 +141,11 @@ def test_facts_tell_tiles_and_alignment_apart() -> None:
     assert facts.shape[:2] == (2, 2)
     assert (facts[0, 0] != facts[0, 1]).any()
     assert (shape_facts(shapes)[0] != shape_facts(shapes)[1]).any()
+    # Of the axes, half of the product, and the alignments.
+    assert shape_place(shapes - [[0, 0], [0, 1]]).round(1).tolist() == [
+        [7.0, 6.0, 6.5, 5.0, 5.0],
+        [7.0, 6.0, 6.5, 0.0, 0.0],
+    ]
 
 
 @pytest.mark.parametrize(

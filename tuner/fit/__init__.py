@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from codegen.decision import Decision
+from codegen.decision import Decision, count_leaves
 from codegen.selectors import Selector
 from tuner.fit import bucket, constant, tree
 from tuner.fit.crossing import Crossing
@@ -105,7 +105,7 @@ def fit_table(
     folds = Folds(problem, max_configs)
     kind = KINDS[selector]
     crossing = Crossing(folds, kind.grow, limits)
-    best = crossing.grown().at(crossing.size())
+    best = crossing.grown().at(crossing.size(count_leaves(previous) if previous else None))
     if previous is not None and kind.kept:
         best = kind.kept(best, folds.samples(None), limits, previous)
     single = Crossing(folds, constant.grow, Limits(leaves=1, depth=0))

@@ -1,9 +1,8 @@
 """Crossing: selectors fitted to all shapes but some, and tried on those.
 
-k-fold cross-validation by shape (Stone, 1974). It serves twice: it chooses the size of a
-selector, the smallest that is as good as any but for noise, as Breiman and others do (1984,
-Classification and regression trees, 3.4.3), and it says how good one is. For the second, the size
-without a fold is chosen by the others alone.
+k-fold cross-validation by shape (Stone, 1974). It serves twice: it chooses the size of a selector,
+the one that errs least (Breiman and others, 1984, Classification and regression trees, 3.4), and it
+says how good one is. For the second, the size without a fold is chosen by the others alone.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ __all__ = ["Crossing", "sizes_up_to"]
 
 # With fewer shapes a fold is one or two and says nothing of the size; the noise alone limits it.
 _FEW_SHAPES = 10
-# Of two sizes the smaller one is taken if it loses less than this part of a band: the tie band is
-# of one shape, and here is the mean of all.
-_TOLERANCE = 0.1
+# The size of what is replaced is taken if it loses less than this part of a band: noise moves the
+# best one by a factor of two, and a tree of another size has to be grown anew.
+_LOYALTY = 0.5
 
 
 class Crossing:
@@ -42,9 +41,10 @@ class Crossing:
         """
         return self._grow(self._folds.samples(None), self._limits)
 
-    def size(self) -> int:
-        """Return how many leaves are enough."""
-        return self._size(np.ones(len(self._folds.problem.shapes), dtype=np.bool_))
+    def size(self, previous: int | None = None) -> int:
+        """Return how many leaves are enough; `previous`, or a few more, unless that is worse."""
+        every = np.ones(len(self._folds.problem.shapes), dtype=np.bool_)
+        return self._size(every, previous)
 
     def regret(self) -> FloatArray:
         """Return the regret on each shape of a selector fitted without its fold, (n_shapes,).
@@ -60,7 +60,7 @@ class Crossing:
             regret[rows] = self._folds.problem.regret[rows, chosen]
         return regret
 
-    def _size(self, asked: BoolArray) -> int:
+    def _size(self, asked: BoolArray, previous: int | None = None) -> int:
         """Return the smallest size as good as any on the shapes `asked`; NaN counts as worst."""
         if len(self._sizes) == 1 or asked.sum() < _FEW_SHAPES:
             return self._sizes[-1]
@@ -71,7 +71,11 @@ class Crossing:
         failed = np.isnan(regret).sum(axis=1)
         mean = (np.nan_to_num(regret) * weights).sum(axis=1) / weights.sum()
         sound = failed == failed.min()
-        enough = sound & (mean <= mean[sound].min() + _TOLERANCE * problem.band)
+        enough = sound & (mean <= mean[sound].min())
+        if previous is not None and previous <= self._sizes[-1]:
+            place = next(i for i, size in enumerate(self._sizes) if size >= previous)
+            if sound[place] and mean[place] <= mean[sound].min() + _LOYALTY * problem.band:
+                return self._sizes[place]
         return self._sizes[int(enough.argmax())]
 
     @cached_property

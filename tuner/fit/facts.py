@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from codegen.config import Config
 from tuner.arrays import FloatArray, IntArray
 
-__all__ = ["cell_facts", "shape_facts"]
+__all__ = ["cell_facts", "shape_facts", "shape_place"]
 
 # Logarithms are told in steps of 1/256 of a doubling: far finer than matters, and whole.
 _STEPS = 256
@@ -32,6 +32,17 @@ _Narrow = NDArray[np.int32]
 def shape_facts(shapes: IntArray) -> _Narrow:
     """Return the facts about `shapes`, int64 (n_shapes, n_axes); int32 (n_shapes, n_facts)."""
     return _whole([*_volumes(shapes), *_alignments(shapes)])
+
+
+def shape_place(shapes: IntArray) -> FloatArray:
+    """Return where `shapes` lie, for distances between them; float64 (n_shapes, n_facts).
+
+    The facts are those of `shape_facts`, in doublings; products count half, as they repeat what
+    the axes say.
+    """
+    n_axes = shapes.shape[1]
+    axes, products = _volumes(shapes)[:n_axes], _volumes(shapes)[n_axes:]
+    return np.stack([*axes, *(0.5 * each for each in products), *_alignments(shapes)], axis=1)
 
 
 def cell_facts(shapes: IntArray, configs: Sequence[Config]) -> _Narrow:

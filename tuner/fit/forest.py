@@ -18,17 +18,18 @@ from numpy.typing import NDArray
 from tuner.arrays import BoolArray, FloatArray, IntArray
 from tuner.fit.dice import Dice
 
-__all__ = ["Forest", "grow_forest"]
+__all__ = ["Forest", "RandomTree", "grow_forest", "grow_tree"]
 
 _NOWHERE = np.iinfo(np.int32).max
 _COUNT_BITS = 16
 _COUNT_MASK = 2**_COUNT_BITS - 1
 _TRIES_AT_ONCE = 8
+_ANY_DEPTH = 2**31
 _Narrow = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Tree:
+class RandomTree:
     """Nodes in the order of their making, the root first.
 
     A row at a node goes to `child`, or to the one after it if its value of `feature` is greater
@@ -42,6 +43,7 @@ class _Tree:
     depth: int
 
     def predict(self, inputs: _Narrow) -> FloatArray:
+        """Return what the tree expects at `inputs`, int32 (n, n_features): (n, n_targets)."""
         node = np.zeros(len(inputs), dtype=np.int64)
         flat, row = inputs.ravel(), np.arange(0, inputs.size, inputs.shape[1])
         for _ in range(self.depth):
@@ -54,7 +56,7 @@ class _Tree:
 class Forest:
     """Trees that agree by their mean."""
 
-    trees: tuple[_Tree, ...]
+    trees: tuple[RandomTree, ...]
 
     def predict(self, inputs: _Narrow) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of what the trees expect at `inputs`.
@@ -89,12 +91,17 @@ def grow_forest(
     grown = []
     for _ in range(trees):
         seen = dice.some(len(inputs), rows)
-        grown.append(_grow(inputs[seen], targets[seen], tries, dice))
+        grown.append(grow_tree(inputs[seen], targets[seen], tries, dice))
     return Forest(tuple(grown))
 
 
-def _grow(inputs: _Narrow, targets: IntArray, tries: int, dice: Dice) -> _Tree:
-    """Return a tree, grown level by level; the rows of a node stand together."""
+def grow_tree(
+    inputs: _Narrow, targets: IntArray, tries: int, dice: Dice, deepest: int = _ANY_DEPTH
+) -> RandomTree:
+    """Return a tree of at most `deepest` splits one below the other; the rest as in `grow_forest`.
+
+    It is grown level by level; the rows of a node stand together.
+    """
     rows, ends = np.arange(len(inputs)), np.array([len(inputs)])
     feature, threshold, child, value = [], [], [], []
     made, depth = 1, 0
@@ -102,6 +109,7 @@ def _grow(inputs: _Narrow, targets: IntArray, tries: int, dice: Dice) -> _Tree:
         level = _Level.of(inputs, targets, rows, ends)
         value.append(level.total / level.counts[:, None])
         drawn, cut, split = level.best_splits(tries, dice)
+        split &= depth < deepest
         children = np.arange(made - len(ends), made)
         children[split] = made + 2 * np.arange(split.sum())
         feature.append(drawn)
@@ -112,7 +120,7 @@ def _grow(inputs: _Narrow, targets: IntArray, tries: int, dice: Dice) -> _Tree:
         rows, ends = level.parted(drawn, cut, split)
         made += len(ends)
         depth += 1
-    return _Tree(
+    return RandomTree(
         feature=np.concatenate(feature),
         threshold=np.concatenate(threshold),
         child=np.concatenate(child),

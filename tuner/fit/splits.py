@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from codegen.features import AxisTerm, Feature, Product
+from codegen.features import AxisTerm, Feature, Mod, Product
 from tuner.arrays import BoolArray, IntArray
 from tuner.fit.samples import Samples
 from tuner.fit.thresholds import candidates
@@ -22,6 +22,8 @@ _MOST_TERMS = 4  # The manifest's.
 # So many values of a feature are parted from each other; twice as many gain nothing.
 _MOST_VALUES = 64
 _LARGEST = 2**63 - 1
+# A size that this divides is aligned: Triton compiles another kernel for it.
+_ALIGNED = 16
 _IMPOSSIBLE = np.iinfo(np.int64).max // 4
 
 
@@ -31,6 +33,13 @@ class Column:
 
     feature: Feature
     values: IntArray
+
+    def thresholds(self, rows: IntArray) -> IntArray:
+        """Return those worth trying between the samples `rows`: of a remainder, 0 alone."""
+        values = self.values[rows]
+        if not isinstance(self.feature, Mod):
+            return thresholds_within(values)
+        return np.zeros(int((values == 0).any() and (values > 0).any()), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,10 +54,10 @@ class Cut:
 
 
 def columns(samples: Samples) -> tuple[Column, ...]:
-    """Return the features: the axes, the products of two of them, and the product of all.
+    """Return the features: the axes, the products of two of them and of all, the remainders by 16.
 
-    Remainders, tile counts and ratios were tried on the tables in tests/data: on shapes left out
-    they gained nothing, and ratios lost.
+    Of other remainders, tile counts and ratios, tried on the tables in tests/data, nothing was
+    gained on shapes left out, and ratios lost.
 
     A product that may not fit in 64 bits is left out.
     """
@@ -60,10 +69,15 @@ def columns(samples: Samples) -> tuple[Column, ...]:
         groups.append(tuple(axes))
     largest = samples.sizes.max(axis=0).tolist()
     fitting = (group for group in groups if prod(largest[axis] for axis in group) <= _LARGEST)
-    return tuple(
+    sizes = (
         Column(_feature(samples.axis_names, group), samples.sizes[:, group].prod(axis=1))
         for group in fitting
     )
+    remainders = (
+        Column(Mod(name, _ALIGNED), samples.sizes[:, axis] % _ALIGNED)
+        for axis, name in enumerate(samples.axis_names)
+    )
+    return (*sizes, *remainders)
 
 
 def _feature(names: Sequence[str], group: Sequence[int]) -> Feature:
@@ -130,8 +144,7 @@ def _best_of_each(
     total = cost.sum(axis=0)
     current = int(np.where(hole.any(axis=0), _IMPOSSIBLE, total).argmin())
     for column in features:
-        values = column.values[rows]
-        thresholds = thresholds_within(values)
+        values, thresholds = column.values[rows], column.thresholds(rows)
         if not thresholds.size:
             continue
         order = np.argsort(values, kind="stable")

@@ -1,10 +1,11 @@
 """The teacher: what every config can be expected to cost on a shape that was not measured.
 
-Two forests are asked. One knows each config's tiles, and learns from all configs at once; the other
-knows the shape alone, and learns all configs side by side. Twice the first and once the second
-errs less than either. No such forest can be deployed; a selector is grown on what it says
-(distillation: Breiman and Shang, 1996, "Born again trees"; Buciluă, Caruana and
-Niculescu-Mizil, 2006).
+Three are asked. A forest knows each config's tiles, and learns from all configs at once; boosted
+trees and kriging know the shape alone, and learn all configs side by side, the root of the regret:
+that makes much of small differences between good configs and little of those between bad ones. On
+their mean they err less than any of them, as they err in different places. Nothing of it can be
+deployed; a selector is grown on what it says (distillation: Breiman and Shang, 1996, "Born again
+trees"; Buciluă, Caruana and Niculescu-Mizil, 2006).
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tuner.arrays import FloatArray, IntArray
-from tuner.fit.facts import cell_facts, shape_facts
+from tuner.fit.boosted import grow_boosted
+from tuner.fit.facts import cell_facts, shape_facts, shape_place
 from tuner.fit.forest import Forest, grow_forest
+from tuner.fit.kriging import Kriging
 from tuner.fit.problem import Problem
 
 __all__ = ["Teacher"]
@@ -23,9 +26,10 @@ __all__ = ["Teacher"]
 # good ones.
 _CEILING = 1.5
 _MILLIONTHS = 10**6
-# So many trees in each forest; of twice as many nothing is gained. Of a table of few shapes little
+# So many trees in the forest: more take longer than a fit may. Of a table of few shapes little
 # can be learned.
-_TREES, _TREES_FOR_FEW = 32, 8
+_TREES, _TREES_FOR_FEW = 24, 8
+_BOOSTED_TREES = 64
 _FEW_SHAPES = 20
 # How many facts are drawn at a node: of 64, half do as well as all.
 _CELL_TRIES, _SHAPE_TRIES = 32, 8
@@ -46,14 +50,18 @@ class Teacher:
         facts = cell_facts(problem.shapes, problem.configs)
         tried = ~problem.untried
         self._cells = _of_cells(facts[tried], targets[tried], _trees(problem))
+        place, roots = shape_place(problem.shapes), np.sqrt(targets / _MILLIONTHS)
+        self._surface = Kriging(place, np.where(tried, roots, np.nan))
         if problem.untried.any():
-            # The other forest learns all configs of a shape at once.
+            # Boosted trees learn all configs of a shape at once.
             expected, _ = self._cells.predict(facts[problem.untried])
-            targets[problem.untried] = np.rint(expected[:, 0])
-        self._shapes = grow_forest(
+            smooth = _squared(self._surface.predict(place))[problem.untried]
+            targets[problem.untried] = np.rint((expected[:, 0] + smooth) / 2)
+            roots = np.sqrt(targets / _MILLIONTHS)
+        self._shapes = grow_boosted(
             shape_facts(problem.shapes),
-            targets,
-            trees=_trees(problem),
+            np.rint(roots * _MILLIONTHS).astype(np.int64),
+            trees=_BOOSTED_TREES,
             tries=_SHAPE_TRIES,
             rows=max(1, 4 * _MOST_CELLS // len(self._configs)),
             seed=1,
@@ -63,7 +71,7 @@ class Teacher:
         """Return the regret expected on `shapes`, the least of a shape 0, and its variance.
 
         Both are (n_shapes, n_configs), and rounded to millionths, so that the last bit of a sum
-        decides nothing. The variance is that of the trees' opinions.
+        decides nothing. The variance is that of the opinions, each tree of the forest having one.
         """
         step = max(1, _AT_ONCE // len(self._configs))
         parts = [self._asked(shapes[i : i + step]) for i in range(0, len(shapes), step)]
@@ -74,12 +82,23 @@ class Teacher:
         facts = cell_facts(shapes, self._configs)
         asked = self._cells.predict(facts.reshape(-1, facts.shape[2]))
         mean, variance = (each.reshape(facts.shape[:2]) for each in asked)
-        other, spread = self._shapes.predict(shape_facts(shapes))
-        # The two forests differ, too: that is (2/3)(1/3) of the square.
-        doubt = (2 * variance + spread) / 3 + 2 * (mean - other) ** 2 / 9
-        expected = np.rint((2 * mean + other) / 3)
+        said = (
+            np.rint(mean),
+            _squared(self._shapes.predict(shape_facts(shapes)) / _MILLIONTHS),
+            _squared(self._surface.predict(shape_place(shapes))),
+        )
+        expected = np.mean(said, axis=0)
+        # The variance of a mixture: that of the means, and a third of the forest's own.
+        doubt = np.var(said, axis=0) + variance / len(said)
+        expected = np.rint(expected)
         regret: FloatArray = (expected - expected.min(axis=1, keepdims=True)) / _MILLIONTHS
         return regret, np.rint(doubt / _MILLIONTHS) / _MILLIONTHS
+
+
+def _squared(roots: FloatArray) -> FloatArray:
+    """Return the regrets, in millionths, of which `roots` are the roots."""
+    squared: FloatArray = np.rint(np.maximum(roots, 0.0) ** 2 * _MILLIONTHS)
+    return squared
 
 
 def _of_cells(facts: NDArray[np.int32], targets: IntArray, trees: int) -> Forest:

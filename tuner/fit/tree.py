@@ -11,7 +11,7 @@ import numpy as np
 
 from codegen.decision import Choose, Decision, Split, count_leaves, depth_of
 from codegen.errors import InternalError
-from codegen.features import AxisTerm, Feature, Product
+from codegen.features import AxisTerm, Feature, Mod, Product
 from codegen.selectors.tree import Tree
 from tuner.arrays import IntArray
 from tuner.fit.cover import cover
@@ -166,6 +166,8 @@ def _feature(feature: Feature) -> dict[str, Any]:
     match feature:
         case AxisTerm(axis):
             return {"axis": axis}
+        case Mod(axis, by):
+            return {"mod": axis, "by": by}
         case Product(terms):
             return {"product": [_feature(term) for term in terms]}
     raise InternalError(f"a fitted tree asks about {feature}")

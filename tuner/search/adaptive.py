@@ -1,8 +1,8 @@
 """Adaptive measuring: all configs on some shapes, on the others those that may be best there.
 
 The shapes that come next are those on which what is known says least which config is best
-(uncertainty sampling: Lewis and Gale, 1994); the forests that the selector is fitted with are
-asked. It ends when they are sure of the rest, or nothing is left.
+(uncertainty sampling: Lewis and Gale, 1994); the teacher that the selector is fitted with is
+asked. It ends when it is sure of the rest, or nothing is left.
 
 Like the other searches it goes by the answers alone, and asks for the same again when it is given
 the same.
@@ -31,7 +31,7 @@ _ROUNDS = 6  # In so many parts come the others.
 _CONTENDERS = 5
 # A config is a contender by what it costs, less this part of the standard deviation.
 _HOPE = 0.5
-# What going by the forests is feared to cost on a shape, at which they are sure enough.
+# What going by the teacher is feared to cost on a shape, at which it is sure enough.
 _SURE = 0.01
 
 
