@@ -1,4 +1,4 @@
-"""The modules that ten manifests give, whole, and what these modules choose."""
+"""The modules that eleven manifests give, whole, and what these modules choose."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ def test_the_shapes_to_tune_are_many_and_mixed(case: str) -> None:
 def test_a_space_of_parameters_holds_launch_options_too() -> None:
     """The space of rms_norm is a product over params and `num_warps`, with constraints on both."""
     space = tune(ORIGINAL / "rms_norm")
-    assert {*space} == {"parameters", "constraints", "subspaces"}
+    assert {*space} == {"parameters", "constraints", "subspaces", "launch_grid"}
     assert [*space["parameters"]] == ["BLOCK_R", "BLOCK_C", "num_warps"]
     assert all("num_warps" in constraint for constraint in space["constraints"])
 
