@@ -27,14 +27,16 @@ class Guards:
     def leaf(self, config: int, ranges: _Ranges) -> Node:
         """Return what `Policy.evaluate` does once `config` is chosen, on shapes within `ranges`.
 
-        A config that can exceed the limit nowhere in there is taken without a question.
+        A config that can exceed the limit nowhere in there is taken without a question, and one
+        that exceeds it everywhere is left out.
         """
         node: Node = REFUSED
         for index in reversed(self._in_order(config)):
             blocks = self.grid.blocks(self._config(index))
-            if self._most(blocks, ranges) <= self.grid.limit:
+            least, most = self._bounds(blocks, ranges)
+            if most <= self.grid.limit:
                 node = Leaf(index)
-            else:
+            elif least <= self.grid.limit:
                 node = Guard(blocks, self.grid.limit, Leaf(index), node)
         return node
 
@@ -56,8 +58,9 @@ class Guards:
     def _config(self, index: int) -> Config:
         return self.policy.default if index == DEFAULT else self.policy.configs[index]
 
-    def _most(self, blocks: tuple[Blocks, ...], ranges: _Ranges) -> float:
-        """Return the most programs within `ranges`; infinite where that is not known."""
+    def _bounds(self, blocks: tuple[Blocks, ...], ranges: _Ranges) -> tuple[float, float]:
+        """Return the fewest and the most programs within `ranges`; infinite where not known."""
+        lows: dict[str, int] = {}
         highs: dict[str, int] = {}
         for axis in self.policy.axes:
             low, high = ranges.get(AxisTerm(axis.name), (None, None))
@@ -65,8 +68,13 @@ class Guards:
             if isinstance(axis, IntegerAxis) and self.policy.outside == "nearest":
                 low = None if low == axis.low else low
                 high = None if high == axis.high else high
-            if low is not None and low >= 0 and high is not None:
-                highs[axis.name] = high
-        if not all(axis in highs for dim in blocks for axis in dim.axes):
-            return float("inf")
-        return programs_of(blocks, highs)
+            # Of a negative size nothing is known: two of them make a product that is none.
+            if low is not None and low >= 0:
+                lows[axis.name] = low
+                if high is not None:
+                    highs[axis.name] = high
+        counted = {axis for dim in blocks for axis in dim.axes}
+        return (
+            programs_of(blocks, lows) if counted <= {*lows} else float("-inf"),
+            programs_of(blocks, highs) if counted <= {*highs} else float("inf"),
+        )
