@@ -24,6 +24,7 @@ from tuner.ledger import now
 from tuner.no_ops import unknown_options
 from tuner.plan import gate_shapes
 from tuner.progress import Reporter
+from tuner.reach import choice, shapes_reaching
 from tuner.records import Failure, Record, Scope, Shape, Target
 from tuner.toolchains.compiling import Compiling, Judged, Pair, grids_are_free
 from tuner.toolchains.environment import Toolchain, find_toolchain
@@ -177,11 +178,27 @@ class _Gate:
             shapes = gate_shapes(self._shapes())
             return [(shape, config) for shape in shapes for config in self._allowed(shape)]
         policy, shapes = self._request.policy, self._shapes()
-        # The default may be chosen for any shape, outside the envelope.
-        leaves: dict[Config, list[Shape]] = {policy.default: [*shapes]}
+        leaves: dict[Config, list[Shape]] = {}
         for shape in shapes:
-            leaves.setdefault(policy.evaluate(shape), []).append(shape)
+            # The default may be chosen for any shape, outside the envelope.
+            if policy.grid is None or policy.programs(policy.default, shape) <= policy.grid.limit:
+                leaves.setdefault(policy.default, []).append(shape)
+            if (config := choice(policy, shape)) not in {None, policy.default}:
+                leaves.setdefault(config, []).append(shape)
+        for config, found in self._between(policy, shapes):
+            leaves.setdefault(config, []).append(found)
         return [(shape, leaf) for leaf, found in leaves.items() for shape in gate_shapes(found)]
+
+    def _between(self, policy: Policy, shapes: Sequence[Shape]) -> Iterator[tuple[Config, Shape]]:
+        """Yield a shape for each config that is chosen on other shapes alone."""
+        for config, shape in shapes_reaching(policy, shapes).items():
+            if shape is not None and self._case.has_inputs_for_shape:
+                yield config, shape
+            elif config != policy.default:
+                self._reporter.note(
+                    f"{config.id} is not judged, as it is chosen on none of the shapes known; "
+                    "name one with --shapes"
+                )
 
     def _configs(self, wanted: Sequence[Pair]) -> Iterator[Config]:
         """Yield the configs that are reported, those too that the space allows on no shape."""

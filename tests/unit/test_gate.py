@@ -253,6 +253,9 @@ def test_a_manifest_is_proven_leaf_by_leaf(
     assert "1 of 2 configs kept" in printed.out
     assert 'MODE="over"  rejected on all shapes: ub overflow' in printed.out
     assert printed.err.endswith("manifest.json: chooses what does not fit ascend910b3\n")
+    # A leaf that none of the shapes leads to is judged on one that does.
+    assert run("--shapes", "2;4") == 1
+    assert 'MODE="over"  rejected on all shapes: ub overflow' in capsys.readouterr().out
     manifest_in(case, above="single")
     assert (run(), run("--strict")) == (0, 1)
     capsys.readouterr()
