@@ -9,6 +9,7 @@ import json
 import re
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -333,8 +334,10 @@ def test_a_budget_ends_with_a_manifest_of_what_there_is(tmp_path: Path) -> None:
     assert any("left unfinished; run again to go on" in line for line in outcome.lines())
     notes = outcome.manifest.tune_meta.notes
     assert f"not measured with all configs: {measured.unfinished} shapes" in notes
-    known = {tuple(shape) for shape, _ in results_in(tmp_path / "kb.sqlite")}
-    again = tuned(case, tmp_path, shapes=tuple(sorted(known)))
+    known = Counter(tuple(shape) for shape, _ in results_in(tmp_path / "kb.sqlite"))
+    # The one that was dropped halfway, on a slow machine, is none of them.
+    whole = tuple(sorted(shape for shape, configs in known.items() if configs == 2))
+    again = tuned(case, tmp_path, shapes=whole)
     assert (again.measured.added, again.measured.unfinished) == (0, 0)
 
 
